@@ -282,7 +282,7 @@ class TableParts:
 
     Iterating over it yields tables of `PART_ROWS` rows, the last with fewer; there is at least one. Afterwards, `rows`
     and `digest` are those of the whole table, however it was divided. The digest of a table of several parts is the
-    SHA-256 of its schema, its number of rows, and the digests of its parts.
+    SHA-256 of its schema, its number of rows, and the digests of its parts. forms: of each column, that of `form_of`.
 
     >>> from forecast_ledger.projections.core.columns import Column
     >>> numbers = [Table("numbers", 1, (Column("n", "count", ""),), (np.arange(n, n + 3),)) for n in (0, 3)]
@@ -296,6 +296,7 @@ class TableParts:
         self._tables = tables
         self.rows = 0
         self.digest = ""
+        self.forms: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Table]:
         digests: list[str] = []
@@ -305,6 +306,7 @@ class TableParts:
             yield part
             whole = self.rows == len(part) < PART_ROWS  # else another part may follow, and this digest is of no use
             digests.append("" if whole else part._part_digest())
+        self.forms = tuple(map(form_of, part.values))
         if len(digests) == 1:
             self.digest = part._digest(part.values)
         else:
@@ -363,6 +365,17 @@ def _canonical(values: Values) -> Iterator[bytes | memoryview]:
         yield _little_endian(ranks[values.codes])
     else:
         yield _little_endian(values)
+
+
+def form_of(values: Values) -> str:
+    """Return the form in which the digest of a table has the values of a column.
+
+    >>> form_of(["a", None])
+    'texts'
+    """
+    if isinstance(values, list):
+        return "texts"
+    return "ids" if isinstance(values, Ids) else "wide" if isinstance(values, WideInt) else "int64"
 
 
 def _one_form(values: Values, kind: str) -> Values:

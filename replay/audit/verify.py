@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Annotated, NamedTuple
 
@@ -71,14 +71,22 @@ def take_checkpoint(log: Log) -> SavedCheckpoint:
     """
     cut = log.cut()
     facts = log.facts(cut)
+    return checkpoint_at(cut, log.name, summarize_tables(facts))
+
+
+def checkpoint_at(cut: Cut, name: str, tables: Mapping[str, TableSummary]) -> SavedCheckpoint:
+    """Return the checkpoint at a cut that was reached. name: of the ledger. tables: built as of there.
+
+    Raises Refused: the log ends before the cut.
+    """
     position, digest = cut.reached()
     return SavedCheckpoint(
-        ledger=log.name,
+        ledger=name,
         log_position=position,
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=code_version(),
-        projections={name: _saved(summary) for name, summary in summarize_tables(facts).items()},
+        projections={each: _saved(summary) for each, summary in tables.items()},
     )
 
 

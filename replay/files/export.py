@@ -37,7 +37,7 @@ from forecast_ledger.replay.files.manifest import (
     scratch_folder,
 )
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import Replay, replay
 
 METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
 
@@ -98,15 +98,12 @@ def export(  # noqa: PLR0913 - what has a default is named
             return manifest
     season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
     with scratch_folder(out) as part, Log(log, name).opened() as store:
-        whole, code = _is_whole(store, season.checkpoint.position), code_version()
-        notes = (*season.notes(),)
-        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {}, notes, floats)
+        manifest = manifest_of(season, store, form, floats=floats)
         contents = export_tables(season.projections, names, store, season.checkpoint, floats=floats)
         if form == SQLITE:
             _write_database(part, out.stem, contents, manifest)
         else:
-            (part / form).mkdir()
-            _write_folder(part / form, contents, manifest)
+            write_folder(part / form, contents, manifest)
         _check_free(out, form, force=force)
         move_into_place(part / form, out)
         if form == SQLITE:
@@ -177,6 +174,13 @@ def _is_metadata(path: Path) -> bool:
         return False
 
 
+def manifest_of(season: Replay, store: StoredLog, form: str, *, floats: bool = False) -> Manifest:
+    """Return the manifest of an export that has no tables yet."""
+    whole = _is_whole(store, season.checkpoint.position)
+    notes = (*season.notes(),)
+    return Manifest(EXPORT_VERSION, form, store.name, *season.checkpoint, whole, code_version(), {}, notes, floats)
+
+
 def _is_whole(store: StoredLog, position: int) -> bool:
     """Return whether the event at a log position is the last one of its command."""
     commands = [log.command_id_of(row) for row in store.read(max(position - 1, 0), limit=2)]
@@ -191,12 +195,17 @@ def _write_database(folder: Path, title: str, tables: Iterable[ExportTable], man
     (folder / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, title, described))
 
 
-def _write_folder(folder: Path, tables: Iterable[ExportTable], manifest: Manifest) -> None:
-    """Write one file per table, the data dictionary, and finally the manifest."""
+def write_folder(folder: Path, tables: Iterable[ExportTable], manifest: Manifest) -> None:
+    """Write a new folder with one file per table, the data dictionary, and finally the manifest.
+
+    One table is in memory at a time.
+    """
+    folder.mkdir()
     done = []
     for sheet in tables:
         manifest.tables[sheet.name] = _write_part(folder, sheet, manifest.format)
-        done.append(sheet)
+        done.append(sheet.without_rows())
+        del sheet
     last = describe_columns(done)
     manifest.tables[last.name] = _write_part(folder, last, manifest.format)
     (folder / MANIFEST_FILE).write_bytes(manifest.encoded())

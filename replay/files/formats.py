@@ -115,6 +115,10 @@ class ExportTable(NamedTuple):
     chunks: Chunks
     floats: bool = False
 
+    def without_rows(self) -> "ExportTable":
+        """Return its description alone, which keeps no rows in memory."""
+        return self._replace(chunks=TableParts(()))
+
 
 def export_tables(
     projections: Projections, names: Sequence[str], store: LogPages, until: log.Checkpoint, *, floats: bool = False

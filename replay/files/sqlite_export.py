@@ -95,7 +95,8 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
         with database.atomic():
             for sheet in sheets:
                 manifest.tables[sheet.name] = _table(database, sheet)
-                done.append(sheet)
+                done.append(sheet.without_rows())
+                del sheet
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
             manifest.tables[last.name] = _table(database, last)
             _add_search_and_views(database)

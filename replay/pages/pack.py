@@ -7,7 +7,7 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -15,7 +15,7 @@ from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
@@ -25,23 +25,22 @@ from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.version import DISTRIBUTION, code_version
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.boards.totals import may_take_reference_label
-from forecast_ledger.projections.core.columns import Ids, Values
-from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.projections.core.table import PART_ROWS, Table, TableParts
+from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.replay.audit.verify import (
+    checkpoint_at,
     checkpoint_text,
     compare_with_checkpoint,
     read_checkpoint,
-    take_checkpoint,
 )
-from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.export import default_tables, manifest_of, write_folder
+from forecast_ledger.replay.files.formats import ExportTable, export_tables
 from forecast_ledger.replay.files.manifest import Manifest, clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.pages import check_pack
 from forecast_ledger.replay.pages.report import audit
 from forecast_ledger.replay.reading.log import AsOf, Log, OnProgress
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import Replay, TableSummary
 
 SUMS, PAPER, CHECKPOINT, EXPORT = "SHA256SUMS", "paper.md", "checkpoint.toml", "log"
 _FIRST = ("README.txt", "check.py", SUMS, "versions.json", CHECKPOINT, PAPER, "tables.json", "score.json")
@@ -90,17 +89,7 @@ def pack(
         if verification.damage:
             raise verification.damage[0]
         end = verification.head
-        manifest = export(log, folder / EXPORT, "jsonl", name, end.position, on_progress=on_progress)
-        if not manifest.whole:
-            raise Unavailable(
-                f"log position {end.position} is in the middle of a command; pack an earlier or later one"
-            )
-        saved = take_checkpoint(Log(log, name, end.position, on_progress))
-        (folder / CHECKPOINT).write_bytes(checkpoint_text(saved).encode())
-        projections = replay(log, name, end.position, on_progress).projections
-        _write(folder / "tables.json", _tables(projections, manifest))
-        if keys := _score_keys(projections):
-            _write(folder / "score.json", [_score(projections, *key) for key in keys])
+        manifest = _export(Log(log, name, end.position, on_progress), folder)
         _write(folder / "versions.json", _versions(manifest, folder))
         _write_texts(folder, manifest)
         zipped = scratch / "zip"
@@ -117,30 +106,40 @@ def _write(path: Path, value: object) -> None:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
-def _tables(projections: Projections, manifest: Manifest) -> dict[str, object]:
-    """Return the version, the digest and the columns of each table: name, kind and form."""
-    return {
-        name: {"version": entry.version, "rows": entry.rows, "digest": entry.digest, "columns": _columns(table)}
-        for name, entry in manifest.tables.items()
-        if name in CATALOGUE
-        for table in [projections.table(name)]
-    }
+def _export(source: Log, folder: Path) -> Manifest:
+    """Write the export, the checkpoint, and how to check tables and scores; each table is computed once.
 
-
-def _columns(table: Table) -> list[tuple[str, str, str]]:
-    pairs = zip(table.columns, table.values, strict=True)
-    return [(column.name, column.kind, form_of(values)) for column, values in pairs]
-
-
-def form_of(values: Values) -> str:
-    """Return the form in which the digest of a table has the values of a column.
-
-    >>> form_of(["a", None])
-    'texts'
+    Raises Unavailable (the log as of there ends in the middle of a command), Corrupt, OSError.
     """
-    if isinstance(values, list):
-        return "texts"
-    return "ids" if isinstance(values, Ids) else "wide" if isinstance(values, WideInt) else "int64"
+    cut, columns = source.cut(), dict[str, list[tuple[str, str, str]]]()
+    projections = Projections(source.facts(cut))
+    season = Replay(cut.reached(), projections)
+    with source.opened() as store:
+        manifest = manifest_of(season, store, "jsonl")
+        if not manifest.whole:
+            wrong = f"log position {manifest.log_position} is in the middle of a command"
+            raise Unavailable(f"{wrong}; pack an earlier or later one")
+        sheets = export_tables(projections, default_tables(), store, season.checkpoint)
+        write_folder(folder / EXPORT, _noted(sheets, columns), manifest)
+    tables = {name: entry for name, entry in manifest.tables.items() if name in CATALOGUE}
+    built = {name: TableSummary(each.version, each.rows, each.digest) for name, each in tables.items()}
+    saved = checkpoint_at(cut, source.name, {name: built[name] for name in BUILT})
+    (folder / CHECKPOINT).write_bytes(checkpoint_text(saved).encode())
+    told = {name: {**summary._asdict(), "columns": columns[name]} for name, summary in built.items()}
+    _write(folder / "tables.json", told)
+    if keys := _score_keys(projections):
+        _write(folder / "score.json", [_score(projections, *key) for key in keys])
+    return manifest
+
+
+def _noted(sheets: Iterable[ExportTable], columns: dict[str, list[tuple[str, str, str]]]) -> Iterator[ExportTable]:
+    """Pass tables on, and note the columns of each once it is written: name, kind and form."""
+    for sheet in sheets:
+        yield sheet
+        if isinstance(sheet.chunks, TableParts):
+            forms = zip(sheet.columns, sheet.chunks.forms, strict=True)
+            columns[sheet.name] = [(column.name, column.kind, form) for column, form in forms]
+        del sheet
 
 
 _Key = tuple[str, str, str]
@@ -157,7 +156,7 @@ def _score_keys(projections: Projections) -> list[_Key]:
     plain = {each.question for each in facts.questions if each.kind in {"binary", "multiple_choice"}}
     prizes = {(row[0], row[1]): row[2] for row in projections.table("prizes").plain()}
     rules = {name: each.opened.rules for name, each in facts.contests.items()}
-    for contest, question, participant, points, *_ in projections.table("scores").plain():
+    for contest, question, participant, points, *_ in _rows(projections.table("scores")):
         if may_take_reference_label(participant):  # perhaps the score of no participant, but of a reference
             continue
         sealed = facts.contests[contest].sealed is not None
@@ -170,8 +169,14 @@ def _score_keys(projections: Projections) -> list[_Key]:
     return [key for _, key in sorted(best.values(), key=itemgetter(0), reverse=True)]
 
 
+def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, some at a time."""
+    for begin in range(0, len(table), PART_ROWS):
+        yield from table.slice(begin, begin + PART_ROWS).plain()
+
+
 def _score(projections: Projections, contest: str, question: str, participant: str) -> dict[str, object]:
-    parts = projections.score_parts(participant).only("contest", contest).only("question", question)
+    parts = projections.score_parts(participant, contest=contest, question=question)
     key = {"contest": contest, "question": question, "participant": participant}
     return key | {"parts": [*parts.rows()]}
 
@@ -228,7 +233,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 def _zip(folder: Path, out: Path) -> None:
     """Write a zip whose bytes depend on the files alone."""
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in _files(folder).items():
             member = zipfile.ZipInfo(name, _WHEN)
             member.compress_type, member.create_system = zipfile.ZIP_DEFLATED, 3

@@ -21,12 +21,12 @@ from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.projections.core import table
 from forecast_ledger.projections.core.columns import Column, Values, ids
-from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.core.table import Table, form_of
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import check_pack
 from forecast_ledger.replay.pages import pack as packing
-from forecast_ledger.replay.pages.pack import check, form_of, pack, unpack
+from forecast_ledger.replay.pages.pack import check, pack, unpack
 from tests.replay.audit.test_trails import season
 from tests.replay.cli.test_main import run
 from tests.support.given import forge, micros, prizes_paid, won
