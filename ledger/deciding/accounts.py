@@ -21,9 +21,8 @@ from forecast_ledger.ledger.deciding.state import (
     Write,
 )
 from forecast_ledger.ledger.model import commands, events, given_values
-from forecast_ledger.ledger.model.book import EndingEvent, change_of
+from forecast_ledger.ledger.model.book import EndingEvent, change_of, outcome_of
 from forecast_ledger.ledger.model.mismatch import probability_text
-from forecast_ledger.ledger.model.shares import outcome_of
 
 PositionKey = tuple[str, str, int]  # contest, participant, number
 

@@ -8,8 +8,8 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.deciding.state import NOT_EXCLUDED, ContestState, Decide, EntryState, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.answers import why_unscorable
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
-from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.ledger.model.trading_rules import latest_sunday
 
 

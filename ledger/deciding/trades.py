@@ -20,10 +20,9 @@ from forecast_ledger.ledger.deciding.state import (
     Write,
 )
 from forecast_ledger.ledger.model import commands, events
-from forecast_ledger.ledger.model.book import TradeEvent, change_of, counted
+from forecast_ledger.ledger.model.book import AGAINST, TradeEvent, change_of, counted, outcome_of, share_of, share_price
 from forecast_ledger.ledger.model.mismatch import money_text
 from forecast_ledger.ledger.model.replies import Reply
-from forecast_ledger.ledger.model.shares import AGAINST, outcome_of, share_of, share_price
 from forecast_ledger.ledger.model.trading_rules import WHOLE, FeeRounding, Trading, bet_cap, is_stale
 
 _MILLION = 10**6  # a rate is in parts per million

@@ -1,4 +1,4 @@
-"""Answers: names beyond the ends of a range, numbers that stand for dates, and shares of outcomes.
+"""Answers: names beyond the ends of a range, numbers that stand for dates, shares, and whether rules can score them.
 
 A date question counts seconds since the epoch, as Metaculus's data downloads do, and records its answer as an instant.
 """
@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.events import NumericRange, QuestionKind
+from forecast_ledger.ledger.model.rules import ABSOLUTES, RuleSet
 
 BELOW, ABOVE = "below_lower_bound", "above_upper_bound"  # the answers beyond an open end whose value is not known
 
@@ -57,3 +59,49 @@ def number_of_answer(kind: QuestionKind, span: NumericRange | None, value: str) 
         return values.exact_text(values.read_seconds(value, "value"))
     except Refused as refused:
         raise ValueError(refused.code) from None
+
+
+_SQUEEZABLE = 1_000  # outcomes of 0.001 each
+_FURTHEST = 500_000_000  # of two values whose difference is squared: 64 bits hold the square
+_FURTHEST_ROOTED = 40_000_000_000  # of two values whose roots are taken: 64 bits hold twice its root in 1e-12
+_NARROWER = "close the range, or give more decimals"
+_FROM_ZERO, _ABOVE_ZERO = frozenset({"log_shifted", "sqrt"}), frozenset({"log", "log2", "log10"})  # transforms
+_POINT = (500_000_000,)  # 1e-9: the level of a point forecast
+
+
+def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0) -> str:
+    """Return why a rule set cannot score a question with this range or number of named outcomes; empty if it can.
+
+    >>> why_unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
+    'its rule set has no kernel for named outcomes'
+    """
+    if span is None:
+        if rules.consensus == "squeezed" and outcomes >= _SQUEEZABLE:
+            return f"its rule set's consensus squeezed is limited to fewer than {_SQUEEZABLE} outcomes"
+        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
+    if not span.measures:
+        return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
+    return _why_unscorable_measures(span, rules)
+
+
+def _why_unscorable_measures(span: NumericRange, rules: RuleSet) -> str:
+    """Return the first reason, in this order, why quantiles or samples cannot be scored; empty if there is none."""
+    kernel, transform, is_open = rules.quantile_kernel, rules.transform, span.open_lower or span.open_upper
+    lower = None if span.open_lower else Fraction(span.lower)
+    one = format_fixed(1, 10**span.decimals)  # unit
+    broken = {
+        "the squared error needs a range of one sample": kernel == "squared" and span.samples != 1,
+        f"the squared error needs values at most {_FURTHEST:,} apart: {_NARROWER}": kernel == "squared"
+        and span.furthest > _FURTHEST,
+        "the absolute error needs 0.5 as the only level": kernel in ABSOLUTES and span.levels != _POINT,
+        "the absolute error needs a range closed at both ends; absolute_clipped does not": kernel == "absolute"
+        and is_open,
+        f"the transform {transform} needs a range that is closed below, at 0 or above": transform in _FROM_ZERO
+        and (lower is None or lower < 0),
+        f"the transform {transform} needs a range that is closed below, at {one} or above": transform in _ABOVE_ZERO
+        and (lower is None or lower < Fraction(one)),
+        f"the transform sqrt needs values at most {_FURTHEST_ROOTED:,} apart: {_NARROWER}": transform == "sqrt"
+        and span.furthest > _FURTHEST_ROOTED,
+        "its rule set has no quantile_kernel": kernel == "none",
+    }
+    return next((reason for reason, is_broken in broken.items() if is_broken), "")

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from forecast_ledger.ledger.model import forms
-from forecast_ledger.ledger.model.event_json import event_json
+from forecast_ledger.ledger.model.mismatch import event_json
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 Attestation = forms.Attestation

@@ -17,8 +17,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Unavailable
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.ledger.model.event_json import event_json
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
+from forecast_ledger.ledger.model.mismatch import event_json
 from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.model.rules import recorded_fields
 

@@ -11,8 +11,7 @@ from typing import Any
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
-from forecast_ledger.ledger.model.book import CashEvent, EndingEvent, TradeEvent, change_of
-from forecast_ledger.ledger.model.shares import share_of
+from forecast_ledger.ledger.model.book import CashEvent, EndingEvent, TradeEvent, change_of, share_of
 from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import (
     BEFORE_ALL,

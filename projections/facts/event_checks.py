@@ -34,7 +34,7 @@ from forecast_ledger.ledger.core.values import (
     read_instant,
 )
 from forecast_ledger.ledger.model import events, publication_stamps
-from forecast_ledger.ledger.model.answers import named_outcome
+from forecast_ledger.ledger.model.answers import named_outcome, why_unscorable
 from forecast_ledger.ledger.model.mismatch import (
     decimal_text,
     instant_text,
@@ -45,7 +45,6 @@ from forecast_ledger.ledger.model.mismatch import (
     short_reprs,
 )
 from forecast_ledger.ledger.model.rules import inconsistency
-from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, int64_array
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts
 

@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.shares import share_name, share_of, share_payout
+from forecast_ledger.ledger.model.book import share_name, share_of, share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.core.arrays import Codes, int64_array
 from forecast_ledger.projections.core.columns import (

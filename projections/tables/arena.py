@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.model.shares import share_name, share_of
+from forecast_ledger.ledger.model.book import share_name, share_of
 from forecast_ledger.projections.core.columns import Values, columns_of_rows, round_to_points
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis

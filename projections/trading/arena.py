@@ -18,9 +18,9 @@ from msgspec import structs
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.book import share_of, share_payout
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import Clock
-from forecast_ledger.ledger.model.shares import share_of, share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER, at_one_instant
 from forecast_ledger.projections.core.columns import POINTS, round_to_points

@@ -14,7 +14,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.ledger.model.shares import share_payout
+from forecast_ledger.ledger.model.book import share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, round_half_even
 from forecast_ledger.projections.core.columns import POINTS, round_to_points

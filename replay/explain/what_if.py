@@ -13,9 +13,9 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.deciding.contests import check_rule_set
+from forecast_ledger.ledger.model.answers import why_unscorable
 from forecast_ledger.ledger.model.commands import read_rule_set
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.table import Table

@@ -37,8 +37,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
-from forecast_ledger.replay.importing.enrolled_bots import Bots
-from forecast_ledger.replay.importing.new_names import renamings
+from forecast_ledger.replay.importing.new_names import Bots, renamings
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
     Answers,

@@ -1,50 +1,367 @@
-"""Read Kalshi's markets, events, trades, candlesticks and settlements, saved as its API answers them.
+"""Kalshi: its markets, events, trades, candlesticks, fills and settlements, saved as its API answers them.
 
 The price of yes in the last trade is a forecast of a participant that is named for the platform; trades and
 candlesticks are quotes. Trades of the API are anonymous, so nobody else forecasts.
 
+Fills of an account are trades, if they are asked for. An account holds contracts of yes or of no of a market, never
+both: who buys no with contracts of yes gives these up, at the rest of the price of no. The API does not name the
+account; it is the participant `account`, a subaccount has its number. A fill says which outcome was acquired, also if
+an order sold the other one: a sale of yes is a fill of no. Older fills say it as `side`, whatever `action` says; newer
+ones as `outcome_side` and `book_side`. The costs of a settlement are those of all fills, before yes and no are taken
+off each other.
+
 Source: Kalshi, API documentation, "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", "Get
-Settlements".
+Settlements", "Get Fills", "Order direction (outcome_side and book_side)"; that `side` of a fill is the outcome
+acquired, and what costs are, follows from fills and settlements of accounts that were published with what they add up
+to.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.values import LARGEST_POOL, MONEY, PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
+    flag_in,
     inside,
     instant_in,
     is_nested_too_deep,
     json_values,
     list_in,
+    number_in,
     text_in,
 )
-from forecast_ledger.replay.importing.kalshi_fields import COLUMNS
-from forecast_ledger.replay.importing.kalshi_markets import (
-    Result,
-    answer_of,
-    dollars_in,
-    read_market,
-    result_in,
-    settlement_in,
+from forecast_ledger.replay.importing.market_items import (
+    BINARY,
+    Answer,
+    Contents,
+    Market,
+    Platform,
+    Price,
+    Trade,
+    checked_market,
+    exact_in,
+    in_order,
 )
-from forecast_ledger.replay.importing.kalshi_trades import (
-    ACCOUNT,
-    NOT_ASKED,
-    SUBACCOUNTS,
-    Fill,
-    is_fill,
-    published_in,
-    read_fill,
-    trades_of,
-)
-from forecast_ledger.replay.importing.market_items import Contents, Market, Platform, Price, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem, Unread
+from forecast_ledger.replay.importing.source_items import (
+    KNOWN,
+    Columns,
+    NotCarried,
+    Published,
+    SourceItem,
+    Unread,
+    ignored_fields,
+)
 from forecast_ledger.replay.writing.command_lines import InputPlace
+
+_WORDS = "words about the market"
+_VOLUME = "how much was traded, or is offered"
+_NOW = "prices of the moment at which the record was made, which it does not say"
+_ORDERS = "how orders are taken"
+_TIMES = "a time that decides nothing: the close and the settlement are read"
+_STRIKE = "what the market asks, in numbers; its title says it"
+_ON_SITE = "how markets are grouped and shown"
+_ACCOUNT = "contracts of an account, which follow from its fills"
+_BEFORE = "another price of the period, which is not its last"
+
+COLUMNS = {
+    "market": Columns(
+        used=(
+            *("ticker", "event_ticker", "title", "subtitle", "yes_sub_title", "category", "open_time", "created_time"),
+            *("close_time", "status", "result", "settlement_ts", "settlement_value", "settlement_value_dollars"),
+            *("notional_value", "notional_value_dollars"),
+        ),
+        ignored=ignored_fields(
+            {
+                _WORDS: """no_sub_title rules_primary rules_secondary early_close_condition expiration_value
+                    primary_participant_key""",
+                _VOLUME: """volume volume_fp volume_24h volume_24h_fp open_interest open_interest_fp liquidity
+                    liquidity_dollars dollar_volume dollar_open_interest yes_bid_size_fp yes_ask_size_fp""",
+                _NOW: """yes_bid yes_ask no_bid no_ask last_price previous_price previous_yes_bid previous_yes_ask
+                    yes_bid_dollars yes_ask_dollars no_bid_dollars no_ask_dollars last_price_dollars
+                    previous_price_dollars previous_yes_bid_dollars previous_yes_ask_dollars""",
+                _ORDERS: """can_close_early risk_limit_cents tick_size price_level_structure price_ranges
+                    response_price_units fee_waiver_expiration_time settlement_timer_seconds exchange_index
+                    fractional_trading_enabled""",
+                _TIMES: """expiration_time expected_expiration_time latest_expiration_time updated_time
+                    occurrence_datetime""",
+                _STRIKE: "market_type strike_type floor_strike cap_strike functional_strike custom_strike",
+                _ON_SITE: "mve_collection_ticker mve_selected_legs is_provisional series_ticker",
+            }
+        ),
+    ),
+    "event": Columns(
+        used=("event_ticker", "title", "category", "mutually_exclusive", "markets"),
+        ignored=ignored_fields(
+            {
+                _WORDS: "sub_title settlement_sources product_metadata",
+                _TIMES: "strike_date strike_period last_updated_ts",
+                _ORDERS: "collateral_return_type available_on_brokers exchange_index",
+                _ON_SITE: "series_ticker",
+            }
+        ),
+    ),
+    "trade": Columns(
+        used=("ticker", "created_time", "yes_price", "yes_price_dollars"),
+        ignored=ignored_fields(
+            {
+                "a trade may be there twice: of one instant the last price counts": "trade_id",
+                "it is the rest of the price of yes": "no_price no_price_dollars price",
+                _VOLUME: "count count_fp",
+                "who took the order; each trade has one price": "taker_side taker_outcome_side taker_book_side",
+            }
+        ),
+        only={"is_block_trade": [False]},
+    ),
+    "candlestick": Columns(
+        used=("end_period_ts", "price", "yes_bid", "yes_ask"),
+        ignored=ignored_fields({_VOLUME: "volume volume_fp open_interest open_interest_fp"}),
+    ),
+    "sides": Columns(
+        used=("close", "close_dollars"),
+        ignored=ignored_fields(
+            {
+                _BEFORE: """open open_dollars high high_dollars low low_dollars mean mean_dollars previous
+                    previous_dollars min min_dollars max max_dollars"""
+            }
+        ),
+    ),
+    "fill": Columns(
+        used=(
+            *("fill_id", "trade_id", "ticker", "market_ticker", "outcome_side", "book_side", "side", "count"),
+            *("count_fp", "created_time", "ts", "yes_price", "yes_price_dollars", "no_price", "no_price_dollars"),
+            *("fee_cost", "subaccount_number"),
+        ),
+        ignored=ignored_fields(
+            {
+                _ORDERS: "order_id client_order_id is_taker exchange_index",
+                "whether the order bought or sold: `side` says which outcome was acquired": "action",
+                "other forms of it": "price yes_price_fixed no_price_fixed ts_ms purchased_side",
+            }
+        ),
+    ),
+    "settlement": Columns(
+        used=(
+            *("ticker", "market_result", "settled_time", "value", "revenue", "fee_cost"),
+            *("yes_total_cost", "yes_total_cost_dollars", "no_total_cost", "no_total_cost_dollars"),
+        ),
+        ignored=ignored_fields(
+            {
+                _ACCOUNT: "yes_count yes_count_fp no_count no_count_fp",
+                _ON_SITE: "event_ticker",
+            }
+        ),
+    ),
+}
+
+
+DISPUTED = "a market whose result is disputed"
+NO_VALUE = "a market of the result `scalar` that does not say what it pays"
+EXCLUSIVE = "mutually exclusive"  # the tag of a market of an event of which at most one market is yes
+_PRICE_CENT = PROBABILITY // 100
+
+
+class Result(NamedTuple):
+    """A result: yes, no, scalar or void, and, of scalar, what yes pays, 1e-9. at: µs, if it is said."""
+
+    said: str
+    value: int | None
+    at: int | None
+
+
+def read_market(place: InputPlace, record: Record, event: Record) -> Market:
+    """Return what a record says, without its answer. event: the one that the market is part of, if the files have it.
+
+    Refuses, first that applies: bad_source, bad_instant, bad_number, out_of_range (a field cannot be read), and what
+    `checked_market` refuses.
+    """
+    ticker = text_in(record, "ticker")
+    opens_at = instant_in(record, "open_time")
+    opens_at = instant_in(record, "created_time") if opens_at is None else opens_at
+    closes_at = instant_in(record, "close_time")
+    for field, value in (("ticker", ticker or None), ("open_time", opens_at), ("close_time", closes_at)):
+        if value is None:
+            raise Refused("bad_source", field, None, "the market does not say it")
+    if dollars_in(record, "notional_value") not in {None, PROBABILITY}:
+        raise Refused("bad_source", "notional_value_dollars", None, "a contract that pays another amount than 1")
+    asked = text_in(record, "title") or text_in(event, "title")
+    part = text_in(record, "yes_sub_title") or text_in(record, "subtitle")
+    exclusive = flag_in(event, "mutually_exclusive")
+    return checked_market(
+        Market(
+            place=place,
+            name=f"kalshi {ticker}",
+            title=f"{asked}: {part}" if asked and part and part not in asked else asked or part,
+            outcomes=BINARY,
+            opens_at=opens_at or 0,
+            closes_at=closes_at or 0,
+            group=text_in(event, "title") or text_in(record, "event_ticker"),
+            category=text_in(record, "category") or text_in(event, "category"),
+            tags=(EXCLUSIVE,) if exclusive else (),
+        )
+    )
+
+
+def result_in(record: Record) -> Result | None:
+    """Return the result of a record of a market; None without one."""
+    said = text_in(record, "result").lower()
+    if not said:
+        return None
+    settled = record.get("settlement_ts")
+    read_at = instant_in if isinstance(settled, str) and not settled.isdigit() else epoch_in
+    return Result(said, dollars_in(record, "settlement_value"), read_at(record, "settlement_ts"))
+
+
+def settlement_in(record: Record) -> Result:
+    """Return the result that a settlement of an account says; its value is in cents."""
+    value = number_in(record, "value", _PRICE_CENT, 0, PROBABILITY)
+    return Result(text_in(record, "market_result").lower(), value, instant_in(record, "settled_time"))
+
+
+def answer_of(market: Market, result: Result, status: str) -> Answer | NotCarried:
+    """Return how a market ended: known when it was settled, or, if that is not said, when it closed."""
+    if status == "disputed":
+        return NotCarried(DISPUTED)
+    at = market.closes_at if result.at is None else result.at
+    if result.said == "void":
+        return Answer(at, (), "void")
+    if result.said in BINARY:
+        return Answer(at, (PROBABILITY, 0) if result.said == "yes" else (0, PROBABILITY))
+    if result.said != "scalar":
+        return NotCarried(f"a market of a result that is not known: {result.said[:40]!r}")
+    return NotCarried(NO_VALUE) if result.value is None else Answer(at, (result.value, PROBABILITY - result.value))
+
+
+def dollars_in(record: Record, field: str) -> int | None:
+    """Return a price, 1e-9: of the field in dollars, or of the older one, in whole cents, or in dollars with a point.
+
+    >>> dollars_in({"close_dollars": "0.47", "close": 47}, "close"), dollars_in({"close": 47}, "close")
+    (470000000, 470000000)
+    >>> dollars_in({"close": "0.4700"}, "close"), dollars_in({}, "close")
+    (470000000, None)
+    """
+    old = record.get(field)
+    if record.get(f"{field}_dollars") is not None:
+        return number_in(record, f"{field}_dollars", PROBABILITY, 0, PROBABILITY)
+    cents = isinstance(old, int) or (isinstance(old, str) and old.isdigit())
+    return number_in(record, field, _PRICE_CENT if cents else PROBABILITY, 0, PROBABILITY)
+
+
+TITLE = "Kalshi"
+NOT_ASKED = "a fill of an account, which --trades records as a trade"
+SUBACCOUNTS = "a settlement of an account that has subaccounts, over which it is not divided"
+ACCOUNT = "account"
+_OF_FILLS = {"is_taker", "fill_id"}  # what no trade of the exchange has
+_SIDES = ("outcome_side", "book_side", "side")
+_OUTCOMES = {"yes": "yes", "bid": "yes", "no": "no", "ask": "no"}
+_CENT = MONEY // 100
+
+
+class Fill(NamedTuple):
+    """A fill. prices: of yes and no.
+
+    adds: contracts, exact, above 0 if the account has more of yes afterwards, or less of no.
+    """
+
+    at: int
+    place: InputPlace
+    name: str
+    who: str
+    adds: Decimal
+    prices: tuple[Decimal, Decimal]
+    fee: int
+
+
+def is_fill(value: Record) -> bool:
+    """Return whether an object is a fill of an account.
+
+    >>> is_fill({"outcome_side": "no", "is_taker": True}), is_fill({"ticker": "KX", "yes_price": 4})
+    (True, False)
+    """
+    return not (value.keys().isdisjoint(_OF_FILLS) or value.keys().isdisjoint(_SIDES))
+
+
+def read_fill(place: InputPlace, value: Record) -> Fill:
+    """Return a fill. Refuses: bad_source, bad_instant, bad_number, out_of_range."""
+    at = instant_in(value, "created_time")
+    at = epoch_in(value, "ts") if at is None else at
+    name = text_in(value, "fill_id") or text_in(value, "trade_id")
+    count = exact_in(value, "count_fp") or exact_in(value, "count")
+    yes, no = (dollars_in(value, field) for field in ("yes_price", "no_price"))
+    yes = PROBABILITY - no if yes is None and no is not None else yes
+    fields = {"created_time": at, "fill_id": name, "yes_price_dollars": yes, "count_fp": count}
+    for field, found in fields.items():
+        if found is None or not found:
+            raise Refused("bad_source", field, None, "it is missing, or 0")
+    said = {field: text for field in _SIDES if (text := text_in(value, field).lower())}
+    acquired = {_OUTCOMES.get(text) for text in said.values()}
+    if acquired not in ({"yes"}, {"no"}) or count < 0:
+        raise Refused(
+            "bad_source", "outcome_side", said.get("outcome_side"), "it does not say which outcome was acquired"
+        )
+    price = Decimal(yes or 0).scaleb(-9, WIDE)
+    number = text_in(value, "subaccount_number") or "0"
+    return Fill(
+        at=at or 0,
+        place=place,
+        name=name,
+        who=ACCOUNT if number == "0" else f"{ACCOUNT} {number}",
+        adds=count if acquired == {"yes"} else -count,
+        prices=(price, 1 - price),
+        fee=number_in(value, "fee_cost", MONEY, 0, LARGEST_POOL) or 0,
+    )
+
+
+def trades_of(fills: Iterable[Fill]) -> Iterator[Trade]:
+    """Return the trades of a market: what a fill takes off the other side is sold, and the rest is bought."""
+    held: dict[str, Decimal] = {}  # contracts of yes, or below 0 of no
+    for fill in in_order([*fills]):
+        before = held.get(fill.who, Decimal(0))
+        held[fill.who] = before + fill.adds
+        bought = int(fill.adds < 0)  # the outcome that there is more of: 0 for yes, 1 for no
+        size = abs(fill.adds)
+        closed = min(size, abs(before)) if before * fill.adds < 0 else Decimal(0)
+        parts = [(1 - bought, -closed), (bought, size - closed)]
+        for number, (outcome, shares) in enumerate([part for part in parts if part[1]], 1):
+            yield Trade(
+                at=fill.at,
+                place=fill.place,
+                name=fill.name if number == 1 else f"{fill.name} {number}",
+                who=fill.who,
+                outcome=outcome,
+                shares=shares,
+                amount=WIDE.multiply(abs(shares), fill.prices[outcome]),
+                fee=fill.fee if number == 1 else 0,
+            )
+
+
+def published_in(place: InputPlace, value: Mapping[str, object], question: str) -> Published:
+    """Return the results of a settlement: what was paid, the cost of all fills, and the fees of the market.
+
+    Refuses: bad_number, out_of_range.
+    """
+    record = dict(value)
+    costs = [_dollars(record, f"{side}_total_cost") for side in ("yes", "no")]
+    results = {
+        "revenue": number_in(record, "revenue", _CENT, 0, LARGEST_POOL),
+        "total_cost": None if None in costs else sum(cost or 0 for cost in costs),
+        "fee_cost": number_in(record, "fee_cost", MONEY, 0, LARGEST_POOL),
+    }
+    known = {name: number for name, number in results.items() if number is not None}
+    return Published(place, TITLE, ACCOUNT, (question,), known, near=_CENT // 2)
+
+
+def _dollars(record: Record, field: str) -> int | None:
+    """Return an amount of the field in dollars, or of the older one in cents."""
+    if record.get(f"{field}_dollars") is not None:
+        return number_in(record, f"{field}_dollars", MONEY, 0, LARGEST_POOL)
+    return number_in(record, field, _CENT, 0, LARGEST_POOL)
+
 
 PLATFORM = Platform("kalshi", "Kalshi")
 NO_MARKET = "prices or a settlement of a market that the files do not have"

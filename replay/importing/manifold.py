@@ -1,18 +1,22 @@
-"""Read Manifold's markets and bets, as its API answers them or its data dump has them.
+"""Read Manifold's markets and bets, as its API answers them or its data dump has them; bets as trades, if asked for.
 
-The probability after a bet is a forecast of who made it, and of a participant that is named for the platform. If trades
-are asked for, a bet is a trade, too, of the shares and the money that it says.
+The probability after a bet is a forecast of who made it, and of a participant that is named for the platform. As a
+trade, a bet says how many shares a market maker gave, and for how much, with its fees. In a market of several answers
+of which one is right, no of an answer is a share of every other. The profit that Manifold publishes is what the shares
+are paid, or worth, and what was received for others, less what was paid.
 
-Source: Manifold, API documentation, "GET /v0/market", "GET /v0/bets"; Manifold's published code, `common/src/bet.ts`,
-`contract.ts`, `answer.ts`, `api/market-types.ts`.
+Source: Manifold, API documentation, "GET /v0/market", "GET /v0/bets", "GET /v0/market/[marketId]/positions";
+Manifold's published code, `common/src/bet.ts`, `contract.ts`, `answer.ts`, `api/market-types.ts`, `redeem.ts`,
+`calculate.ts` ("getProfitMetrics", "calculateTotalSpentAndShares"), `contract-metric.ts`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import LARGEST_CASH, MONEY, NEVER, PROBABILITY
+from forecast_ledger.ledger.core.values import LARGEST_CASH, LARGEST_POOL, MONEY, NEVER, PROBABILITY
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -22,14 +26,110 @@ from forecast_ledger.replay.importing.json_files import (
     records,
     text_in,
 )
-from forecast_ledger.replay.importing.manifold_fields import COLUMNS
-from forecast_ledger.replay.importing.manifold_markets import PLATFORM as TITLE
-from forecast_ledger.replay.importing.manifold_markets import MarketRecord, read_market, whole_chances
-from forecast_ledger.replay.importing.manifold_trades import BetTrade, position_in, published_in, trade_in, trades_of
-from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, in_order
+from forecast_ledger.replay.importing.manifold_markets import COLUMNS, TITLE, MarketRecord, read_market, whole_chances
+from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, Trade, exact_in, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, Unread, label_of
 from forecast_ledger.replay.writing.command_lines import InputPlace
+
+NO_TRADE = "a bet that is no trade of shares for money: it names no user, id or side, or has no shares"
+ONE_ANSWER = "published results of one answer of a market of which one answer is right"
+_NEAR = Decimal("0.000001")
+_RESULTS = ("profit", "payout", "invested")
+_Part = tuple[str, int, Decimal, Decimal]
+
+
+class BetTrade(NamedTuple):
+    """What a bet traded. answer: "" of a market of yes and no. side: YES or NO.
+
+    parts: the id of each, when, how many shares, and for how much; both below 0 if they were sold.
+    """
+
+    place: InputPlace
+    owner: str
+    answer: str
+    side: str
+    is_redemption: bool
+    parts: tuple[_Part, ...]
+
+
+def trade_in(place: InputPlace, value: Record) -> BetTrade | NotCarried | None:
+    """Return what a bet traded; None of one that traded nothing. Refuses: bad_source, bad_number, out_of_range."""
+    shares, amount = exact_in(value, "shares"), exact_in(value, "amount")
+    if not shares and not amount:
+        return None
+    name, owner, side = (text_in(value, field) for field in ("id", "userId", "outcome"))
+    if not (name and owner and side in {"YES", "NO"}) or shares * amount < 0 or not shares:
+        return NotCarried(NO_TRADE)
+    at = epoch_in(value, "createdTime", milliseconds=True) or 0
+    parts = tuple(_fills(value, name, at)) if value.get("limitProb") is not None else ()
+    off = (sum((part[2] for part in parts), -shares), sum((part[3] for part in parts), -amount))
+    if not parts or max(map(abs, off)) > _NEAR or any(part[2] * shares <= 0 for part in parts):
+        parts = ((name, at, shares, amount),)
+    redeems = flag_in(value, "isRedemption") is True
+    return BetTrade(place, owner, text_in(value, "answerId"), side, redeems, parts)
+
+
+def _fills(order: Record, name: str, at: int) -> Iterable[_Part]:
+    """Return the parts in which a limit order was filled, none before it was made. A newer copy can have more."""
+    for number, fill in enumerate(list_in(order, "fills"), 1):
+        if not isinstance(fill, dict):
+            raise Refused("bad_source", "fills", None, "not a list of objects")
+        filled_at = epoch_in(fill, "timestamp", milliseconds=True)
+        yield f"{name} {number}", max(at, filled_at or at), exact_in(fill, "shares"), exact_in(fill, "amount")
+
+
+def trades_of(bets: Iterable[BetTrade], answers: Sequence[str]) -> list[Trade]:
+    """Return the trades of a question. answers: of its outcomes; of a question of yes and no, one.
+
+    Redemptions come after the bets of their instant, which gave the shares.
+    """
+    trades = []
+    for bet in sorted(bets, key=lambda each: each.is_redemption):
+        is_no, several = bet.side == "NO", len(answers) > 1
+        outcome = answers.index(bet.answer) if several else int(is_no)
+        for name, at, shares, amount in bet.parts:
+            trades.append(
+                Trade(
+                    at=at,
+                    place=bet.place,
+                    name=name,
+                    who=bet.owner,
+                    outcome=outcome,
+                    shares=shares,
+                    amount=abs(amount),
+                    against=several and is_no,
+                )
+            )
+    return trades
+
+
+def position_in(value: Record) -> Record:
+    """Return the fields of a published position that are compared."""
+    return {name: value.get(name) for name in ("contractId", "answerId", "userId", "userUsername", *_RESULTS)}
+
+
+def published_in(place: InputPlace, value: Record, record: MarketRecord) -> Published | NotCarried:
+    """Return the published results of a position in a market, of which somebody is still named by the user's id.
+
+    The money invested is that of one question, at average cost; of several answers it is another number.
+    Refuses: bad_source, bad_number, out_of_range.
+    """
+    answer, markets = text_in(value, "answerId"), record.markets
+    results = {
+        name: number
+        for name in _RESULTS
+        if (number := number_in(value, name, MONEY, -LARGEST_POOL, LARGEST_POOL)) is not None
+    }
+    if answer and record.is_whole:
+        return NotCarried(ONE_ANSWER)
+    if answer and answer not in record.answers:
+        return NotCarried(f"published results of an answer that the market does not have: {answer[:40]!r}")
+    asked = markets if not answer else (markets[record.answers.index(answer)],)
+    if len(asked) > 1 or record.is_whole:
+        results.pop("invested", None)
+    return Published(place, TITLE, text_in(value, "userId"), tuple(each.name for each in asked), results)
+
 
 PLATFORM = Platform("manifold", TITLE, undoes=True)
 PAGES = ("positions", "bets", "markets", "contracts", "data", "users")

@@ -1,12 +1,23 @@
-"""New names: the commands that give people the names that the newest copy of a source has for them."""
+"""People as the newest copy of a source has them: the commands that give new names, and who is enrolled as a bot."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from forecast_ledger.ledger.model.commands import EnrolParticipant, RenameParticipant, SubmitForecast
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.model.commands import (
+    AddQuestion,
+    AnyCommand,
+    EnrolParticipant,
+    RenameParticipant,
+    SubmitForecast,
+)
+from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.replay.importing.people import PersonOf
 from forecast_ledger.replay.importing.recorded_copy import RecordedCopy, source_of
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id
+from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, fitting_id
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 OTHERS_NAME = "a name that another person has or had: in the ledger, the id that the source has comes after it"
@@ -43,3 +54,60 @@ def renamings(copy: RecordedCopy, items: Iterable[SourceItem], person_of: Person
             yield place, NotCarried(OTHERS_NAME)
         present[name] = new
     copy.renamed |= present
+
+
+SEALED_BOT = "a bot that is none any more, in a contest that is finalized: its board stays"
+
+
+class Bots:
+    """The enrolments of a copy, compared with the last ones in the ledger; those of another origin stay."""
+
+    def __init__(self, copy: RecordedCopy) -> None:
+        self._copy = copy
+        self._contests: dict[str, set[str]] = {}  # of each question of the copy
+        self._enrolled: set[tuple[str, str]] = set()  # contest, participant
+        self._made: dict[tuple[str, str], tuple[InputPlace, str]] = {}  # the first forecast, and its source
+
+    def followed(self, place: InputPlace, item: AnyCommand | Refused | NotCarried) -> AnyCommand | Refused | NotCarried:
+        """Return an item; an enrolment under a new id if the ledger has another enrolment after the one it is known by.
+
+        It notes who forecasts in which contest.
+        """
+        if isinstance(item, AddQuestion):
+            self._contests.setdefault(item.question, set()).add(item.contest)
+        elif isinstance(item, SubmitForecast):
+            for contest in self._contests.get(item.question, ()):
+                self._made.setdefault((contest, self._present(item.participant)), (place, source_of(item.id)))
+        elif isinstance(item, EnrolParticipant):
+            key = item.contest, self._present(item.participant)
+            self._enrolled.add(key)
+            last = self._copy.enrolled.get(key)
+            is_own = last is not None and source_of(last.command_id) == source_of(item.id)
+            if last is not None and is_own:
+                is_same = getattr(last.event, "bot", None) == item.bot
+                return KNOWN if is_same else structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
+        return item
+
+    def _present(self, participant: str) -> str:
+        return self._copy.renamed.get(participant, participant)
+
+    def none_any_more(self) -> Iterator[SourceItem]:
+        """Return the enrolments of those whom the source enrolled as bots before, and who forecast without it now."""
+        for (contest, participant), last in self._copy.enrolled.items():
+            key = contest, participant
+            place, source = self._made.get(key, (None, ""))
+            event = last.event
+            if place is None or key in self._enrolled or source_of(last.command_id) != source:
+                continue
+            if not isinstance(event, ParticipantEnrolled) or not event.bot:
+                continue
+            if contest in self._copy.sealed:
+                yield place, NotCarried(SEALED_BOT)
+                continue
+            command = EnrolParticipant(
+                id=fitting_id(f"{source} enrol {contest} {participant} after {last.position}"),
+                at=format_instant(event.at),
+                contest=contest,
+                participant=participant,
+            )
+            yield place._replace(command="enrol_participant"), command

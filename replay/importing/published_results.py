@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed
+from forecast_ledger.ledger.model.book import share_name, share_payout
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.shares import share_name, share_payout
 from forecast_ledger.projections.facts.accounts import Holding, Movement
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts

@@ -10,6 +10,7 @@ from msgspec import UNSET, structs
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.answers import exact_share, exact_shares
+from forecast_ledger.ledger.model.book import AGAINST
 from forecast_ledger.ledger.model.events import TAGS, Event, OutcomesChanged, QuestionOpened
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.mismatch import (
@@ -21,7 +22,6 @@ from forecast_ledger.ledger.model.mismatch import (
     shorten,
 )
 from forecast_ledger.ledger.model.provenance import NOTHING, Evidence, Provenance
-from forecast_ledger.ledger.model.shares import AGAINST
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 Outcomes = Callable[[str], Sequence[str]]  # a question -> the names of its outcomes, in their order; () if not known

@@ -51,8 +51,6 @@ PURE = (
             "mismatch",
             "publication_stamps",
             "rules",
-            "scorability",
-            "shares",
             "trading_rules",
         )
     }

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model import rules as rules_module
+from forecast_ledger.ledger.model.answers import why_unscorable
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
 from forecast_ledger.ledger.model.events import Attestation, NumericRange
@@ -29,7 +30,6 @@ from forecast_ledger.ledger.model.rules import (
     recorded_fields,
     written_fields,
 )
-from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.ledger.model.trading_rules import (
     LATER_TRADING_FIELDS,
     Trading,

@@ -31,7 +31,6 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.importing import metaculus_questions
-from forecast_ledger.replay.importing.enrolled_bots import SEALED_BOT
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
     ANSWER_UNREAD,
@@ -44,6 +43,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     SEALED,
     UNREAD,
 )
+from forecast_ledger.replay.importing.new_names import SEALED_BOT
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
 from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.paths import DATA

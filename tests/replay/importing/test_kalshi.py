@@ -11,8 +11,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import DAY, read_instant
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted, QuestionOpened, QuestionResolved
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.kalshi import NO_MARKET, OTHER_JSON
-from forecast_ledger.replay.importing.kalshi_markets import DISPUTED, NO_VALUE
+from forecast_ledger.replay.importing.kalshi import DISPUTED, NO_MARKET, NO_VALUE, OTHER_JSON
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
 

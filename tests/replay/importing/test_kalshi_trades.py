@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.replay.importing.kalshi import NO_MARKET
-from forecast_ledger.replay.importing.kalshi_trades import NOT_ASKED, SUBACCOUNTS
+from forecast_ledger.replay.importing.kalshi import NO_MARKET, NOT_ASKED, SUBACCOUNTS
 from tests.replay.importing.test_kalshi import RAIN, saved, told
 from tests.support.forging import audited
 from tests.support.sources import import_into, table, ticking

@@ -14,12 +14,12 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.forecastbench import COLUMNS
 from forecast_ledger.replay.importing.hub_config import FIELDS
-from forecast_ledger.replay.importing.kalshi_fields import COLUMNS as KALSHI
+from forecast_ledger.replay.importing.kalshi import COLUMNS as KALSHI
 from forecast_ledger.replay.importing.kinds import KINDS
-from forecast_ledger.replay.importing.manifold_fields import COLUMNS as MANIFOLD
+from forecast_ledger.replay.importing.manifold_markets import COLUMNS as MANIFOLD
 from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
-from forecast_ledger.replay.importing.polymarket_fields import COLUMNS as POLYMARKET
+from forecast_ledger.replay.importing.polymarket_markets import COLUMNS as POLYMARKET
 from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Columns

@@ -13,8 +13,7 @@ import pytest
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import RenameParticipant
 from forecast_ledger.replay.importing.follow_copy import TRADE_MISSED, TRADE_UNREAD
-from forecast_ledger.replay.importing.manifold import NO_RESULTS
-from forecast_ledger.replay.importing.manifold_trades import NO_TRADE, ONE_ANSWER
+from forecast_ledger.replay.importing.manifold import NO_RESULTS, NO_TRADE, ONE_ANSWER
 from forecast_ledger.replay.importing.source_items import TRADE_CHANGED
 from tests.replay.cli.test_main import run
 from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms, saved, told

@@ -7,7 +7,7 @@ import pytest
 
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import events
-from forecast_ledger.replay.importing.polymarket_trades import NO_MARKET, NOT_ASKED, REDEEMED
+from forecast_ledger.replay.importing.polymarket import NO_MARKET_OF_TRADE, NOT_ASKED, REDEEMED
 from tests.replay.importing.test_polymarket import CLOSED, OPEN, prices, saved, told
 from tests.support.forging import audited
 from tests.support.sources import import_into, table, ticking
@@ -161,7 +161,7 @@ def test_what_is_no_trade_is_named(tmp_path: Path) -> None:
         REDEEMED: 1,
         "an activity of the type REWARD, which is no trade": 1,
         "an activity of the type CONVERSION, which is no trade": 1,
-        NO_MARKET: 3,
+        NO_MARKET_OF_TRADE: 3,
     }
 
 
