@@ -125,7 +125,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.readmodel.read_model import ReadModel
     from forecast_ledger.replay.readmodel.runner import Lag, Refreshed, Runner
     from forecast_ledger.replay.readmodel.runners import Runners
-    from forecast_ledger.replay.scoring.frames import append_frame, score
+    from forecast_ledger.replay.scoring.score import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import Ledger, open_ledger
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
@@ -168,7 +168,7 @@ else:  # so that a type checker reports a name that is not offered
         "Uncertain": ("ledger.core.errors", "Uncertain"),
         "WithSegments": ("replay.reading.log", "WithSegments"),
         "append": ("replay.writing.append", "append_lines"),
-        "append_frame": ("replay.scoring.frames", "append_frame"),
+        "append_frame": ("replay.scoring.score", "append_frame"),
         "audit": ("replay.pages.report", "audit"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
@@ -182,7 +182,7 @@ else:  # so that a type checker reports a name that is not offered
         "report": ("replay.pages.report", "report"),
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
-        "score": ("replay.scoring.frames", "score"),
+        "score": ("replay.scoring.score", "score"),
         "seal": ("replay.files.export", "seal"),
         "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),

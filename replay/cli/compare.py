@@ -213,7 +213,7 @@ def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", error
 
 def _left_out(projections: "Projections", names: tuple[str, ...], before_close: str | None) -> "Projections":
     """Return the projections without some participants, questions and late forecasts; a wrong name is wrong usage."""
-    from forecast_ledger.replay.reading.omissions import without
+    from forecast_ledger.replay.reading.studies import without
 
     try:
         return without(projections, names, before_close)

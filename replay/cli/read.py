@@ -137,8 +137,7 @@ def table(
 
 def _say_samples(season: "Replay", projection: str, view: View) -> None:
     """Say what is drawn for a table of one contest, if it is a table that samples are drawn for."""
-    from forecast_ledger.replay.reading.samples import sample_notes
-    from forecast_ledger.replay.reading.studies import CLUSTERED
+    from forecast_ledger.replay.reading.studies import CLUSTERED, sample_notes
 
     contests = season.projections.facts.contests
     chosen = _chosen(view, {"contest"})[0].get("contest", next(iter(contests), None) if len(contests) == 1 else None)

@@ -31,7 +31,7 @@ from forecast_ledger.replay.explain.explain_boards import (
 from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.reading.descriptions import describe_total, money
 from forecast_ledger.replay.reading.log import Log
-from forecast_ledger.replay.reading.samples import describe_samples, warn_of_dependence
+from forecast_ledger.replay.reading.studies import describe_samples, warn_of_dependence
 
 MOST_STRATA, MOST_DRAWS = 4, 8  # whose first draws are printed, and how many of each
 

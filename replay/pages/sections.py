@@ -45,7 +45,7 @@ from forecast_ledger.replay.reading.descriptions import (
     further_rules,
     trading_words,
 )
-from forecast_ledger.replay.reading.samples import sample_notes
+from forecast_ledger.replay.reading.studies import sample_notes
 
 MOST_MOVEMENTS = 100
 HELD = {"open", "pending"}  # states of a position that is worth its mark

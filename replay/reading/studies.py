@@ -1,19 +1,27 @@
-"""Studies of a part of the questions, or with other clusters, chosen after the fact: as if a contest had been so."""
+"""Studies chosen after the fact: of some questions, by other clusters, or without people, questions or last hours."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 from msgspec import structs
 
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.ledger.model.rules import ALONE, MOST_CLUSTERS, TAG, inconsistency
+from forecast_ledger.ledger.model.rules import ALONE, MOST_CLUSTERS, TAG, RuleSet, inconsistency
+from forecast_ledger.projections.core.arrays import BoolArray, int64_array
 from forecast_ledger.projections.core.columns import Column, Ids, ids
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Contest, Facts, present
+from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
+from forecast_ledger.projections.studies.clusters import units_of
+from forecast_ledger.projections.studies.dependence import alike_by_day
+from forecast_ledger.projections.studies.resampling import Units
 from forecast_ledger.projections.tables.boards import narrowed
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.reading.log import find_contest
 
 CLUSTERED = (  # these take the questions of a cluster together
     "intervals",
@@ -134,3 +142,131 @@ def _regrouped(facts: Facts, cluster: Mapping[str, str]) -> Facts:
 
     former = {code: [(at, regrouped(each)) for at, each in rows] for code, rows in facts.former.items()}
     return replace(facts, questions=[*map(regrouped, facts.questions)], former=former)
+
+
+def describe_samples(rules: RuleSet, units: Units) -> str:
+    """Return what is drawn in samples of questions, and what that assumes."""
+    questions = int((units.unit >= 0).sum())
+    if units.size == questions and len(units.counts) == 1:
+        named = "" if rules.clusters == (ALONE,) else f"; no two have the same {rules.clusters[0].removeprefix(TAG)}"
+        return f"{questions:,} questions, each by itself, as if none had anything in common{named}"
+    names = (field.removeprefix(TAG) for field in rules.clusters)
+    by = [f"{count:,} clusters by {name}" for name, count in zip(names, units.counts, strict=True)]
+    return f"{questions:,} questions in {' and '.join(by)}, as if no two clusters had anything in common"
+
+
+def warn_of_dependence(projections: Projections, name: str) -> str:
+    """Warn if the questions of a contest look dependent and none are drawn together; "" if not."""
+    contest = projections.facts.contests[name]
+    alike = alike_by_day(contest, projections.scored(name))
+    if alike is None:
+        return ""
+    return (
+        f"questions that count up to the same day have scores alike: over {alike.days:,} days, the means of "
+        f"days vary {float(alike.ratio):,.1f} times as much as if questions had nothing in common. Intervals and ranks "
+        "look surer than they are; name what is drawn together in the field `clusters` of the rules, or in "
+        "`Replay.study(cluster=…)`"
+    )
+
+
+def sample_notes(projections: Projections, name: str) -> list[str]:
+    """Say what the samples of a contest draw, and warn if questions look dependent; [] if no question counts."""
+    scored, rules = projections.scored(name), projections.facts.contests[name].opened.rules
+    if not (scored.questions.weight > 0).any():
+        return []
+    drawn = f"samples draw {describe_samples(rules, units_of(rules, scored))}"
+    return [drawn, *filter(None, [warn_of_dependence(projections, name)])]
+
+
+BOTS = "bots"  # of all contests, unless a participant has this id
+
+
+def without(projections: Projections, names: Collection[str], before_close: str | None = None) -> Projections:
+    """Return the projections of the same log as `Replay.without` says."""
+    facts = projections.facts
+    people, questions = _left_out(facts, names)
+    contests = {name: _narrowed(contest, people, questions) for name, contest in facts.contests.items()}
+    keep = ~_made_by(facts, people)
+    if before_close is not None:
+        keep &= _made_before(facts, read_duration(before_close))
+    return Projections(replace(facts, contests=contests, held=facts.forecasts.rows(np.flatnonzero(keep))))
+
+
+def _left_out(facts: Facts, names: Collection[str]) -> tuple[set[str], set[int]]:
+    """Return the participants and the codes of the questions that names stand for."""
+    people, questions = set[str](), set[int]()
+    for name in names:
+        detail, equals, value = name.partition("=")
+        if name in _people(facts):
+            people.add(_name_now(facts, name))
+        elif name == BOTS:
+            people |= _bots(facts)
+        elif equals and detail in DETAILS:
+            questions |= _with_detail(facts, detail, value)
+        else:
+            known = {*_people(facts), BOTS}
+            details = ", ".join(f"{each}=…" for each in DETAILS)
+            raise ValueError(
+                f"no participant named {name!r}; there are {listed(name, known)}; for questions: {details}"
+            )
+    return people, questions
+
+
+def _people(facts: Facts) -> set[str]:
+    enrolled = {who for contest in facts.contests.values() for who in contest.enrolments}
+    return {*facts.participant_codes.codes, *enrolled}
+
+
+def _name_now(facts: Facts, name: str) -> str:
+    """Return the id of now of a participant who may have had another."""
+    if name not in facts.participant_codes.codes:
+        return name
+    codes = facts.participant_codes
+    [code] = present(facts.renames, int64_array([codes.codes[name]]), facts.as_of)
+    return codes.labels[int(code)]
+
+
+def _bots(facts: Facts) -> set[str]:
+    enrolled = (each for contest in facts.contests.values() for each in contest.enrolments.items())
+    if found := {who for who, enrolment in enrolled if enrolment.bot}:
+        return found
+    raise ValueError("nobody is enrolled as a bot: name the participants")
+
+
+def _with_detail(facts: Facts, detail: str, value: str) -> set[int]:
+    values = [{*DETAILS[detail](question)} for question in facts.questions]
+    if found := {code for code, own in enumerate(values) if value in own}:
+        return found
+    raise ValueError(f"no question has the {detail} {value!r}; there are {listed(value, set[str]().union(*values))}")
+
+
+def _narrowed(contest: Contest, people: set[str], questions: set[int]) -> Contest:
+    return replace(
+        contest,
+        entries={code: entry for code, entry in contest.entries.items() if code not in questions},
+        enrolments={who: each for who, each in contest.enrolments.items() if who not in people},
+    )
+
+
+def _made_by(facts: Facts, people: set[str]) -> BoolArray:
+    codes = [facts.participant_codes.codes[who] for who in people if who in facts.participant_codes.codes]
+    found: BoolArray = np.isin(facts.forecasts.named(facts.as_of).participant, codes)
+    return found
+
+
+def _made_before(facts: Facts, duration: int) -> BoolArray:
+    """Return which forecasts and withdrawals were made so long before the close, by the clock of the rules."""
+    forecasts, rules = facts.forecasts, [(contest.opened.rules, contest.entries) for contest in facts.contests.values()]
+    recorded = int64_array([code for own, entries in rules if own.clock == "recorded" for code in entries])
+    at = np.where(np.isin(forecasts.question, recorded), forecasts.recorded_at, forecasts.at)
+    found: BoolArray = at <= status(facts).closed_at[forecasts.question] - duration
+    return found
+
+
+def leave_one_out(projections: Projections, contest: str, table: str) -> Iterator[tuple[str, Table]]:
+    """Yield each participant of a contest's board, in its order, and a table as it would be without them."""
+    facts = projections.facts
+    alone = Projections(replace(facts, contests={contest: find_contest(facts, contest)}))
+    for row in alone.board(contest):
+        if row.participant in _people(facts):
+            yield row.participant, without(alone, [row.participant]).table(table).only("contest", contest)

@@ -30,7 +30,7 @@ from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
 from forecast_ledger.replay.reference.schema import OTHERS, Schema, prose, schema, written_numbers
 from forecast_ledger.replay.reference.sources import SOURCES
-from forecast_ledger.replay.scoring.roles import USUAL
+from forecast_ledger.replay.scoring.shapes import USUAL
 
 _STEPS = (
     ("forecast-ledger demo", "rebuilds a published tournament, and compares every figure"),

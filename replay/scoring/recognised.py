@@ -15,8 +15,17 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.replay.scoring.options import Options
-from forecast_ledger.replay.scoring.roles import OF_ANSWERS, USUAL, Found, listed_columns, roles_of, unnamed
-from forecast_ledger.replay.scoring.shapes import Shape, answer_row, shape_of
+from forecast_ledger.replay.scoring.shapes import (
+    OF_ANSWERS,
+    USUAL,
+    Found,
+    Shape,
+    answer_row,
+    listed_columns,
+    roles_of,
+    shape_of,
+    unnamed,
+)
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import (
     Instants,

@@ -1,16 +1,168 @@
-"""The shape of a table of forecasts: a row for each, or a column for each forecaster, question, option or quantile."""
+"""The columns of a table of forecasts: what each is, the shape of the table, and its questions of several kinds."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.scoring.options import WIDES, Options
-from forecast_ledger.replay.scoring.roles import Found, plain, unnamed
+from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.replay.scoring.options import KINDS, WIDES, Options
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import Numbers, distinct, is_absent, numbers_of, value_of
+
+# Role -> the names of its columns, those of a later group only if no column has one of an earlier group.
+USUAL: dict[str, tuple[str, ...]] = {
+    "question": (
+        "question_id qid ifp_id market_id contract_id problem_id event_id item_id task_id",
+        "question ifp market problem event item task statement claim",
+        "question_title question_text q_text title",
+        "id",
+    ),
+    "forecaster": (
+        "forecaster forecaster_id forecaster_name forecaster_username",
+        """user user_id userid user_name username
+        participant participant_id participant_name player player_id player_name model model_id model_name bot agent
+        agent_id agent_name expert expert_id respondent respondent_id analyst predictor member person who name email
+        email_address""",
+        "team team_id team_name organization source author",
+    ),
+    "time": (
+        """made_at forecast_time forecast_date forecast_timestamp forecast_at forecasted_at fcast_date fcast_time
+        prediction_date prediction_time predicted_at submitted_at submission_date submission_time""",
+        "time date timestamp datetime at forecast_due_date start_time completion_time",
+        "created_at created created_time",
+        "reference_date origin_date",
+    ),
+    "quantile": ("quantile quantile_level tau",),
+    "option": ("option option_name answer_option choice alternative candidate",),
+    "probability": (
+        "probability prob p probability_yes prob_yes p_yes forecast_probability predicted_probability forecast_prob",
+        "forecast prediction predicted pred estimate credence confidence yes guess",
+        "value",
+    ),
+    "value": ("value quantile_value forecast_value", "prediction forecast predicted estimate"),
+    "outcome": (
+        """outcome resolution answer result resolved_to resolved_value resolved_outcome actual truth ground_truth
+        true_value label y_true correct_answer observed observation oracle_value happened came_true""",
+        "y target value",
+    ),
+    "opens": ("opens opens_at open_time open_date opening_date opened_at date_start",),
+    "closes": (
+        """closes closes_at close_time close_date closing_date closing_time closed_at date_closed deadline
+        question_close_time scheduled_close_time actual_close_time""",
+    ),
+    "kind": ("question_type qtype question_kind forecast_type", "type kind"),
+    "title": ("question_title question_text q_text title question",),
+}
+_LISTED = 12
+_OF_PROBABILITIES = {"probability", "option"}
+OF_ANSWERS = ("question", "outcome", "opens", "closes", "title")
+_GROUPS = {role: [{*group.split()} for group in groups] for role, groups in USUAL.items()}
+
+
+class Found(NamedTuple):
+    """The columns of a role: several for a question that is told by several. said: the caller named them."""
+
+    columns: tuple[str, ...]
+    said: bool
+
+
+Roles = Mapping[str, Found]
+
+
+def plain(name: str) -> str:
+    """Return a name in the form of the usual names.
+
+    >>> plain("Question ID"), plain("userName"), plain("P (yes)")
+    ('question_id', 'user_name', 'p_yes')
+    """
+    divided = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[^a-z0-9]+", "_", divided.lower()).strip("_")
+
+
+def check_named(tables: Collection[Table], options: Options) -> None:
+    """Refuse (ambiguous) a role that there is not, or a column that no table has."""
+    every = [column for table in tables for column in table.columns]
+    for role, columns in options.columns.items():
+        if role not in USUAL:
+            detail = f"there is no such role; there are: {', '.join(USUAL)}"
+            raise Refused("ambiguous", "column", role, detail, remedy="name a role, as in --column forecaster=User")
+        for column in columns:
+            if column not in every:
+                detail = f"no column has this name; the columns are: {listed(column, every)}"
+                raise Refused("ambiguous", role, column, detail, remedy="correct the name after --column")
+
+
+def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str, Found]:
+    """Return the columns of a table that have one of these roles. Refuses: ambiguous (two columns may be one of them).
+
+    A column has one role: the first, in the order of USUAL, whose names it has; one that the caller names has no other.
+    """
+    given = {role: tuple(each for each in options.columns.get(role, ()) if each in table.columns) for role in roles}
+    found = {role: Found(columns, said=True) for role, columns in given.items() if columns}
+    taken = {column for each in found.values() for column in each.columns}
+    for role in USUAL:
+        if role not in roles or role in options.columns or _is_of_other_form(role, found):
+            continue
+        candidates = _candidates(role, [name for name in table.columns if name not in taken])
+        if len(candidates) > 1:
+            detail = f"{table.name}: each of the columns {', '.join(map(repr, candidates))} may be the {role}"
+            raise Refused("ambiguous", role, None, detail, remedy=f"name one: --column {role}={_shell(candidates[0])}")
+        if candidates:
+            found[role] = Found(tuple(candidates), said=False)
+            taken.add(candidates[0])
+    return found
+
+
+def listed_columns(table: Table) -> str:
+    """Return the columns of a table in words, to choose from.
+
+    >>> from forecast_ledger.replay.scoring.tables import table_of_rows
+    >>> listed_columns(table_of_rows([{"who": "ada", "p": 0.5}], "f"))
+    "; the columns are 'who', 'p'"
+    """
+    names = [*map(repr, table.columns)]
+    more = f" and {len(names) - _LISTED} more" * (len(names) > _LISTED)
+    return f"; the columns are {', '.join(names[:_LISTED])}{more}"
+
+
+def unnamed(table: Table, roles: Roles, needed: Sequence[str], likely: str = "") -> Refused:
+    """Return the refusal of a table that lacks the columns of some needed roles; it names all of them.
+
+    likely: the column that may have the first of them, "" if none may.
+
+    >>> from forecast_ledger.replay.scoring.tables import table_of_rows
+    >>> refused = unnamed(table_of_rows([{"wer": "ada", "p": 0.5}], "f"), {}, ["question", "outcome"])
+    >>> print(refused)  # doctest: +NORMALIZE_WHITESPACE
+    ambiguous: question: f: no column is known to have the question, the answer;
+    name each: --column question=NAME --column outcome=NAME; the columns are 'wer', 'p'
+    """
+    missing = [role for role in needed if role not in roles]
+    words = [{"outcome": "answer", "probability": "probability of a forecast"}.get(role, role) for role in missing]
+    words[0] += f" (perhaps {likely!r})" if likely else ""
+    detail = f"{table.name}: no column is known to have the {', the '.join(words)}"
+    options = " ".join(f"--column {role}=NAME" for role in missing)
+    remedy = f"name {'it' if len(missing) == 1 else 'each'}: {options}{listed_columns(table)}"
+    return Refused("ambiguous", missing[0], None, detail, remedy=remedy)
+
+
+def _is_of_other_form(role: str, found: Roles) -> bool:
+    """Return whether a role is one of another form of forecast: quantiles have values, and no probabilities."""
+    return role in _OF_PROBABILITIES if "quantile" in found else role == "value"
+
+
+def _candidates(role: str, names: Sequence[str]) -> list[str]:
+    for group in _GROUPS[role]:
+        if found := [name for name in names if plain(name) in group]:
+            return found
+    return []
+
+
+def _shell(name: str) -> str:
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+
 
 _LEVEL = re.compile(r"(?:q|quantile|p|percentile)?[_ ]?(0?\.[0-9]+)", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?:p|percentile|perc)[_ ]?([0-9]{1,2}(?:\.[0-9]+)?)", re.IGNORECASE)
@@ -190,3 +342,104 @@ def _prefix(names: Sequence[str]) -> str:
     found = [match for name in names if (match := _PREFIX.fullmatch(name))]
     prefixes = {name[: match.start(2)] for name, match in zip(names, found, strict=False)}
     return prefixes.pop() if len(found) == len(names) and len(prefixes) == 1 else ""
+
+
+_WORDS: dict[str, set[str]] = {
+    "binary": {"binary", "boolean", "bool", "yes_no", "t_f", "true_false"},
+    "multiple_choice": {"multiple_choice", "multiplechoice", "multi_choice", "mc", "mcq", "categorical"},
+    "numeric": {"numeric", "numerical", "num", "continuous", "quantile", "quantiles", "discrete", "date"},
+}
+# Of the columns with these roles, a kind of questions fills some and leaves others empty.
+_FILLED = ("option", "quantile", "probability", "value")
+
+
+class Part(NamedTuple):
+    """The rows of questions of one kind. kind: "" if the table has questions of one kind, which its shape says.
+
+    where: the condition by which a map chooses these rows. words: how the kind is known.
+    """
+
+    kind: str
+    table: Table
+    where: Mapping[str, Any]
+    words: str
+
+
+def parts_of(table: Table, options: Options) -> list[Part]:
+    """Return the rows of each kind of question that is asked for, in the order of KINDS. Refuses: ambiguous."""
+    kinds, wheres, words = _by_column(table, options) or _by_cells(table, options) or ([], {}, "")
+    found = [kind for kind in KINDS if kind in kinds]
+    asked = [kind for kind in found if not options.kinds or kind in options.kinds]
+    if found and not asked:
+        detail = f"{table.name} has none of these kinds of questions; it has {', '.join(found)}"
+        raise Refused("ambiguous", "kinds", ", ".join(options.kinds), detail, remedy=f"give --kinds {found[0]}")
+    if len(found) < 2:
+        return [Part("", table, {}, "")]
+    return [Part(kind, _rows_of(table, kinds, kind, options), wheres[kind], words) for kind in asked]
+
+
+_Kinds = tuple[Sequence[str], Mapping[str, Mapping[str, Any]], str]  # of each row, the conditions, how they are known
+
+
+def _by_column(table: Table, options: Options) -> _Kinds | None:
+    """Return the kinds that a column says; None if no column does. Refuses: ambiguous (a text that is no kind)."""
+    role = roles_of(table, ["kind"], options).get("kind")
+    if role is None:
+        return None
+    [column] = role.columns[:1]
+    meant = {text: _kind(text) for text in dict.fromkeys(table.columns[column])}
+    unknown = next((text for text, kind in meant.items() if not kind), None)
+    if unknown is not None:
+        if not role.said:
+            return None
+        detail = f"{table.name}: {unknown!r} is no kind of question; there are: {', '.join(KINDS)}"
+        raise Refused(
+            "ambiguous",
+            "kind",
+            unknown,
+            detail,
+            remedy="correct the cell, or say that no column has it: --column kind=",
+        )
+    wheres = {kind: {column: [text for text, each in meant.items() if each == kind]} for kind in meant.values()}
+    return [meant[text] for text in table.columns[column]], wheres, f"by the column {column!r}"
+
+
+def _kind(text: str) -> str:
+    return next((kind for kind, words in _WORDS.items() if plain(text) in words), "")
+
+
+def _by_cells(table: Table, options: Options) -> _Kinds | None:
+    """Return the kinds that rows have by what they fill: a level, an option or neither; None if no column has them."""
+    found_alone = {role: roles_of(table, [role], options).get(role) for role in ("quantile", "option")}
+    columns = {role: found.columns[0] for role, found in found_alone.items() if found is not None}
+    if not columns:
+        return None
+    kinds = {"quantile": "numeric", "option": "multiple_choice"}
+    cells = {role: [not is_absent(text) for text in table.columns[column]] for role, column in columns.items()}
+    said = [next((kinds[role] for role in columns if cells[role][row]), "binary") for row in range(len(table.lines))]
+    absent = {
+        column: ["", *sorted({text for text in table.columns[column] if text and is_absent(text)})]
+        for column in columns.values()
+    }
+    wheres: dict[str, dict[str, Any]] = {"binary": dict(absent)}
+    for role, column in columns.items():
+        others = {} if role == "quantile" else {other: texts for other, texts in absent.items() if other != column}
+        wheres[kinds[role]] = {column: {"not": absent[column]}, **others}
+    return said, wheres, f"by the column{'s' * (len(columns) > 1)} {' and '.join(map(repr, columns.values()))}"
+
+
+def _rows_of(table: Table, kinds: Sequence[str], kind: str, options: Options) -> Table:
+    """Return the rows of a kind, without the columns that only other kinds fill."""
+    kept = [row for row, each in enumerate(kinds) if each == kind]
+    columns = {name: [cells[row] for row in kept] for name, cells in table.columns.items()}
+    unused = {
+        name
+        for role in _FILLED
+        for found in roles_of(table, [role], options).values()
+        for name in found.columns
+        if all(map(is_absent, columns[name]))
+    }
+    return table._replace(
+        columns={name: cells for name, cells in columns.items() if name not in unused},
+        lines=[table.lines[row] for row in kept],
+    )

@@ -68,7 +68,6 @@ WRITERS = {
     "replay.cli.demo",
     "replay.cli.record",
     "replay.cli.score",
-    "replay.scoring.frames",
     "replay.scoring.score",
     "replay.cli.main",
 }

@@ -5,8 +5,8 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.reading import samples
-from forecast_ledger.replay.reading.samples import sample_notes, warn_of_dependence
+from forecast_ledger.replay.reading import studies
+from forecast_ledger.replay.reading.studies import sample_notes, warn_of_dependence
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, opened, resolution
 
@@ -54,4 +54,4 @@ def test_a_warning_names_the_days_and_what_to_do() -> None:
 def test_a_contest_without_answers_has_no_samples() -> None:
     """Nothing is drawn."""
     empty = Projections(oracle.facts_in(oracle.history(contest(), opened(), entry(), forecast())))
-    assert samples.sample_notes(empty, "cup") == []
+    assert studies.sample_notes(empty, "cup") == []
