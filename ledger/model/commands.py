@@ -230,6 +230,9 @@ class RenameParticipant(Command, frozen=True, kw_only=True, tag="rename_particip
     command under the old id is refused. Renaming back is possible; ids that were merged stay one participant. Two ids
     that both have an account in a contest cannot be merged before it is finalized: either account had the starting
     cash, and its own largest bets and decisions.
+
+    `at` is no beginning: the participant has one id for all time. If an id was another's from some instant on, as when
+    a bot was handed over, restate the forecasts of both ids, each up to or from that instant (`restate_forecasts`).
     """
 
     participant: Id

@@ -175,6 +175,10 @@ FIELDS = {
         ignored={
             **dict.fromkeys(("is_required", "type", "max_length"), _SUBMITTING),
         },
+        lost={
+            "compound_taskid_set": "which samples of several tasks are one path ('compound_taskid_set'): each task is "
+            "scored by its own samples, so that no score depends on it",
+        },
     ),
     "value": Columns(used=Values.__struct_fields__, ignored={"type": "values are recorded as they are written"}),
     "target": Columns(

@@ -221,11 +221,13 @@ class Columns(NamedTuple):
     """The columns of a table, or the fields of an object.
 
     ignored: name -> why it changes no score. only: name -> the values that are read, if others would change a score.
+    lost: name -> what the ledger does not have because it is not read, in words.
     """
 
     used: Collection[str]
     ignored: Mapping[str, str]
     only: Mapping[str, Collection[Any]] = {}
+    lost: Mapping[str, str] = {}
 
 
 def ignored_fields(*groups: Mapping[str, str]) -> dict[str, str]:
@@ -262,4 +264,5 @@ class Unread:
             reason = f"a {noun} {self._is_not}: {name!r}" if name else f"a {noun} without a name"
             if name in only:
                 reason = f"a value that is not read of the {noun} {name!r}: {str(row[name])[:80]!r}"
+            reason = self._columns.lost.get(name, reason)
             yield place, NotCarried(reason)

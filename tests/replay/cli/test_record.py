@@ -20,7 +20,7 @@ def test_counts_go_to_stdout_and_reasons_to_stderr(tmp_path: Path) -> None:
     [counts] = json.loads(found.stdout)
     assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (57, 0, 2)
     assert "not carried over: 1 x a level that hub-config/tasks.json does not have" in found.stderr
-    assert "not carried over: 1 x a field that is not read: 'compound_taskid_set'" in found.stderr
+    assert "which samples of several tasks are one path ('compound_taskid_set')" in found.stderr
     assert run("verify", log).exit_code == FINE
 
 
