@@ -240,7 +240,8 @@ class _Question:
         stays = (
             NotCarried("") if not self._scope.answers(known.opened) else self._stays("", ANSWER_UNREAD, ANSWER_MISSED)
         )
-        if answering.gone and stays is not None:
+        gone = answering.gone or (answering.returns and self._scope.unread(known.opened, ""))  # the last may be unread
+        if gone and stays is not None:
             if moves or stays.reason:
                 yield self._where, NotCarried(ANSWER_TIMES) if moves else stays
             replaces = moves = False
@@ -255,7 +256,7 @@ class _Question:
         if not self._options.agrees and asked:
             yield self._where, NotCarried(OTHER_OPTIONS)
         yield from self._forecasts(asked, times.after(self._open) if moves else self._open, settled=settled)
-        yield from answering.commands(again=unsettles) if replaces or unsettles or not answering.gone else ()
+        yield from answering.commands(again=unsettles) if replaces or unsettles or not gone else ()
 
     def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
         """Return the commands that open the question, as they are recorded, and those that amend it.

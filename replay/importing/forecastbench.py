@@ -355,6 +355,7 @@ def _answers(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[Sour
         try:
             at = max(start_of_day(day, "resolution_date"), start_of_day(file.due, "forecast_due_date", 1))
         except Refused as refused:
+            files.partial.add(file.name)
             yield place, refused
             continue
         if file.due in asked.rounds and name not in asked.questions:

@@ -188,8 +188,8 @@ def _times_of(command: OpenQuestion, known: RecordedQuestion) -> tuple[int, int,
 class Answers:
     """The answers to a question in a copy, and those recorded.
 
-    replaces: whether what stands is to be revoked for what the copy says, which is nothing if it is `gone`. by_hand:
-    whether somebody else recorded what stands.
+    replaces: whether what stands is to be revoked for what the copy says, which is nothing if it is `gone`, and, if it
+    `returns`, what an earlier copy said before its last answer. by_hand: whether somebody else recorded what stands.
     """
 
     def __init__(self, known: RecordedQuestion, given: Sequence[Placed], alone: State) -> None:
@@ -208,6 +208,7 @@ class Answers:
         self._new = len(own) if not touched and own == contents[: len(own)] else len(contents)
         self.replaces = says != standing and not kept and self._new == len(contents)
         self.gone = self.replaces and not says
+        self.returns = self.replaces and len(contents) < len(own) and contents == own[: len(contents)]
 
     def commands(self, *, again: bool) -> Iterator[SourceItem]:
         """Return the answers to send; the others are known. again: whether what stood was revoked before."""

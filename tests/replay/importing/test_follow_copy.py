@@ -313,6 +313,34 @@ def test_a_file_that_cannot_be_read_whole_takes_nothing_back(kind: str, file: st
         assert scores(ledger) == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "file", "change", "stay"),
+    [
+        ("hubverse", "hub-import/target-data/time-series.csv", (",US,25", ",US"), 4),
+        (
+            "forecastbench",
+            "forecastbench-import/resolution_sets/2026-03-01_resolution_set.json",
+            ("2026-03-08", "2026-03-32"),
+            1,
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_read_takes_no_answer_back(
+    kind: str, file: str, change: tuple[str, str], stay: int, tmp_path: Path
+) -> None:
+    """Nor does the answer return to an older version, which can still be read: a mended copy says which is the last."""
+    folder, _, name = file.partition("/")
+    damaged = Path(shutil.copytree(DATA / folder, tmp_path / "damaged"))
+    edit(damaged / name, lambda text: text.replace(*change))
+    with ticking() as ledger:
+        import_into(ledger, kind, DATA / folder)
+        before = scores(ledger)
+        found = import_into(ledger, kind, damaged)
+        assert (found.counts["accepted"], found.changes, found.left_out.get(ANSWER_UNREAD)) == (0, {}, stay)
+        assert scores(ledger) == before
+        assert import_into(ledger, kind, DATA / folder).counts["accepted"] == 0
+
+
 def test_a_page_of_bets_that_cannot_be_read_takes_no_bet_back(tmp_path: Path) -> None:
     """Bets are saved in pages; those of the other pages are known."""
     whole, damaged = DATA / "manifold-import", Path(shutil.copytree(DATA / "manifold-import", tmp_path / "damaged"))
