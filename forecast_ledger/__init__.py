@@ -127,9 +127,8 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.readmodel.runners import Runners
     from forecast_ledger.replay.scoring.score import append_frame, score
     from forecast_ledger.replay.writing.append import append_lines as append
-    from forecast_ledger.replay.writing.pay import Ledger, open_ledger
-    from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
-    from forecast_ledger.replay.writing.store import Store
+    from forecast_ledger.replay.writing.store import Ledger, Store, open_ledger
+    from forecast_ledger.replay.writing.store import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
     _OFFERED = {
@@ -143,7 +142,7 @@ else:  # so that a type checker reports a name that is not offered
         "Explanation": ("replay.explain.explain_scores", "Explanation"),
         "ForecastColumns": ("ledger.batching.forecasts", "ForecastColumns"),
         "Lag": ("replay.readmodel.runner", "Lag"),
-        "Ledger": ("replay.writing.pay", "Ledger"),
+        "Ledger": ("replay.writing.store", "Ledger"),
         "LedgerError": ("ledger.core.errors", "LedgerError"),
         "Manifest": ("replay.files.manifest", "Manifest"),
         "Metric": ("ledger.storing.instrumentation", "Metric"),
@@ -175,8 +174,8 @@ else:  # so that a type checker reports a name that is not offered
         "explain": ("replay.explain.numbers", "explain"),
         "export": ("replay.files.export", "export"),
         "facts": ("projections.facts.from_log", "facts"),
-        "open": ("replay.writing.pay", "open_ledger"),
-        "open_ledger": ("replay.writing.pay", "open_ledger"),
+        "open": ("replay.writing.store", "open_ledger"),
+        "open_ledger": ("replay.writing.store", "open_ledger"),
         "plot": ("replay.pages.report", "plot"),
         "replay": ("replay.reading.replay", "replay"),
         "report": ("replay.pages.report", "report"),

@@ -31,7 +31,7 @@ from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import Replay, TableSummary, replay
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support import flusight, given, replication
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import (

@@ -18,9 +18,8 @@ from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import cursors, database
-from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection
+from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection, read_address
 from forecast_ledger.ledger.storing.database import CONNECTIONS, Rows, StoredRows, TakenError, TimeLimits
-from forecast_ledger.ledger.storing.server_address import read_address
 
 _NAME = "stored_events"  # the library's name for the table
 # What the table is, in a schema that is given, or else in the first one that the URL's options say is searched.

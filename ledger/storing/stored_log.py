@@ -1,4 +1,4 @@
-"""The stored log of a ledger: its rows in an SQLite file or a PostgreSQL database, chosen by a location.
+"""The stored log of a ledger, in an SQLite file or a PostgreSQL database, by a location; and the ledgers of a store.
 
 Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
 """
@@ -6,11 +6,11 @@ Import it late: eventsourcing, which it imports, changes `dataclasses` for the w
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 from urllib.parse import unquote
 
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
@@ -18,6 +18,7 @@ from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError,
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, installing
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing import database, forks
@@ -477,3 +478,33 @@ def _reason(text: str, turn: float) -> str:
     if "locked" in text or "lock timeout" in text:
         return f"{text}: another process has held the lock for {turn:g} s; try again"
     return text
+
+
+class LedgerSize(NamedTuple):
+    """A ledger of a store. recorded_at: of its last row, µs; None if that row cannot be read."""
+
+    name: str
+    events: int
+    digest: str
+    recorded_at: int | None
+
+
+def ledger_sizes(location: str | PathLike[str]) -> Iterator[LedgerSize]:
+    """Yield the ledgers of a store by name; digests are those that the last rows state. Raises Unavailable, Corrupt.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import commands, open_ledger
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("north", "south"):
+    ...         with open_ledger(f"{folder}/regions.db", name) as ledger:
+    ...             receipt = ledger.handle(contest, command_id="open-spring")
+    ...     [(each.name, each.events) for each in ledger_sizes(f"{folder}/regions.db")]
+    [('north', 1), ('south', 1)]
+    """
+    with closing(any_ledger(location)) as store:
+        for name, events in store.heads():
+            [row] = store.named(name).read(events - 1, 1)
+            envelope = log.decode_envelope(row)
+            recorded_at = None if envelope is None else envelope.recorded_at
+            yield LedgerSize(name, events, log.stated_digest(row), recorded_at)

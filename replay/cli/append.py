@@ -266,7 +266,7 @@ def opened(
 
 def board_prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
     """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
-    from forecast_ledger.replay.writing.pay import prizes_from_log
+    from forecast_ledger.replay.writing.store import prizes_from_log
 
     return prizes_from_log(pages, contest)
 

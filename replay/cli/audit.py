@@ -235,7 +235,7 @@ def ledgers(log: str, view: View) -> None:
     checks them.
     """
     from forecast_ledger.ledger.core.values import format_instant
-    from forecast_ledger.ledger.storing.listing import LedgerSize, ledger_sizes
+    from forecast_ledger.ledger.storing.stored_log import LedgerSize, ledger_sizes
 
     require_columns(view, LedgerSize._fields)
     sizes = [*ledger_sizes(log)]
@@ -436,8 +436,7 @@ def tie_out(
     one is not matched. A line is of the participant whose id is its payee or, if no id is, whose id alone is a word of
     its payee or text. The lines of a participant are added up; capitals and the sign of the sum do not matter.
     """
-    from forecast_ledger.replay.audit.bank import BANKED, LARGEST_STATEMENT, matched, read_statement, summary
-    from forecast_ledger.replay.audit.trails import TIE_OUT
+    from forecast_ledger.replay.audit.trails import BANKED, LARGEST_STATEMENT, TIE_OUT, matched, read_statement, summary
     from forecast_ledger.replay.audit.trails import tie_out as tied_out
     from forecast_ledger.replay.reading.descriptions import money
 

@@ -201,8 +201,8 @@ def _appended(log: Location, file: IO[bytes], name: str, before: "Replay", error
     from forecast_ledger.projections.facts import from_log
     from forecast_ledger.projections.tables.catalogue import Projections
     from forecast_ledger.replay.writing.append import append_lines
-    from forecast_ledger.replay.writing.pay import prizes_from_log
     from forecast_ledger.replay.writing.provisional_stores import open_overlay
+    from forecast_ledger.replay.writing.store import prizes_from_log
 
     with open_overlay(fspath(log), name, prizes_from_log, before.checkpoint) as (ledger, _):
         counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)

@@ -150,7 +150,7 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     """
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
-    from forecast_ledger.replay.writing.pay import pay as paid
+    from forecast_ledger.replay.writing.store import pay as paid
 
     require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])
     require_contest(contest, replay_log(log, name, None))  # this does not create a log that does not exist

@@ -15,8 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.redaction import redacted, redacted_text
-from forecast_ledger.ledger.storing.connections import LimitedConnection
-from forecast_ledger.ledger.storing.server_address import ServerAddress, read_address
+from forecast_ledger.ledger.storing.connections import LimitedConnection, ServerAddress, read_address
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
 
 LOCK_TIMEOUT = 30  # s to wait for readers before a table with another layout takes the place of one

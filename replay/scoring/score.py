@@ -17,7 +17,7 @@ from forecast_ledger.replay.scoring.plan import Plan, Step, plan
 from forecast_ledger.replay.scoring.tables import Table, read_table, table_of
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_batches, tally
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
-from forecast_ledger.replay.writing.pay import Ledger
+from forecast_ledger.replay.writing.store import Ledger
 
 
 def record(

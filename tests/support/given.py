@@ -47,7 +47,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support.forging import enveloped
 
 HOUR = 3_600 * 10**6  # µs

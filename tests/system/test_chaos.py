@@ -24,8 +24,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.runner import check_model
 from forecast_ledger.replay.readmodel.runners import Runners
-from forecast_ledger.replay.writing.pay import open_ledger
-from forecast_ledger.replay.writing.store import Store
+from forecast_ledger.replay.writing.store import Store, open_ledger
 from tests.support import servers
 from tests.support.cutting import Proxy, proxied
 from tests.support.effort import LONG

@@ -50,7 +50,7 @@ reveal_type(append)
 assert (ledger.OWNER, recommender.OWNER, replay.models.OWNER) == ("others", "others", "others")
 """
 REVEALED = [
-    "forecast_ledger.replay.writing.pay.Ledger",
+    "forecast_ledger.replay.writing.store.Ledger",
     "forecast_ledger.ledger.storing.subscription.Subscription",
     "list[forecast_ledger.ledger.batching.batch.Receipt | forecast_ledger.ledger.core.errors.Refused]",
     "def (log: str | os.PathLike[str] | forecast_ledger.replay.reading.replay.Readable, ",

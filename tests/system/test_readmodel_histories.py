@@ -24,7 +24,7 @@ from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.runner import Runner
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.readmodel.test_runner import PER_FORECAST, kept, rebuilt, stored
 from tests.support import oracle
 from tests.support.effort import times

@@ -18,7 +18,7 @@ import pytest
 
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel.runner import check_model
-from forecast_ledger.replay.writing.pay import open_ledger
+from forecast_ledger.replay.writing.store import open_ledger
 from tests.support.page_runner import blocks, command_folder
 from tests.support.paths import ROOT
 from tests.support.servers import PG_CTL, postgres

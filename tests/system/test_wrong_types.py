@@ -22,7 +22,7 @@ import forecast_ledger as f
 from forecast_ledger import Ledger, LedgerError, Receipt, Refused, commands
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.reference.fields import LINES
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support.effort import LONG
 from tests.support.paths import ROOT
 

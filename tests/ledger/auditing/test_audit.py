@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import pay, prizes_from_log
+from forecast_ledger.replay.writing.store import pay, prizes_from_log
 from tests.ledger.model.test_mismatch import SAYS_BOTH
 from tests.support import oracle
 from tests.support.effort import LONG

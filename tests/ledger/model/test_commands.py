@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields, written_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support import given
 from tests.support.given import NOW, day
 

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing import kept_states, writer
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.batching.test_command_index import commands_of_a_history
 from tests.support.effort import times
 from tests.support.given import DAY, NOW, day, forecast, opened, remembered

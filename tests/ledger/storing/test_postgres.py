@@ -26,7 +26,7 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.storing import test_consumer, test_rows
 from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line

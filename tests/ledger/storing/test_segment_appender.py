@@ -24,7 +24,7 @@ from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifes
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.auditing.test_audit import of_season, of_trading
 from tests.support.effort import times
 from tests.support.exports import export_commands

@@ -30,7 +30,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.model.test_log import sealed
 from tests.support.effort import times
 from tests.support.given import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from forecast_ledger.replay.audit.bank import Line, matched
-from forecast_ledger.replay.audit.trails import TOTAL
+from forecast_ledger.replay.audit.trails import TOTAL, Line, matched
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from tests.replay.audit.test_trails import season
 from tests.replay.cli.test_main import run

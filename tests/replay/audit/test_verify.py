@@ -34,8 +34,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import CHECKS, RowChecker, run_checks, verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
-from forecast_ledger.replay.writing.pay import pay
-from forecast_ledger.replay.writing.pay import prizes_from_log as worth
+from forecast_ledger.replay.writing.store import pay
+from forecast_ledger.replay.writing.store import prizes_from_log as worth
 from tests.support import oracle
 from tests.support.forging import enveloped, in_first_form, written
 from tests.support.given import (

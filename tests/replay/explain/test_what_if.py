@@ -15,8 +15,8 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
-from forecast_ledger.replay.writing.pay import prizes_from_log
 from forecast_ledger.replay.writing.provisional_stores import open_overlay
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won

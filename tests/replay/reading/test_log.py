@@ -22,7 +22,7 @@ from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files.export import export, seal
 from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments, find_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support.effort import LONG
 from tests.support.given import MARCH, opened

@@ -20,7 +20,7 @@ from forecast_ledger.replay.reading.board_notes import (
     seal_notes,
     with_ids_of_now,
 )
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.given import (

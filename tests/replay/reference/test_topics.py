@@ -29,7 +29,7 @@ from forecast_ledger.replay.reading.blocks import Entry, Table
 from forecast_ledger.replay.reference import fields, topics
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from forecast_ledger.replay.reference.sources import SOURCES
-from forecast_ledger.replay.writing.pay import prizes_from_log
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.pages import FOLDER, written
 from tests.support.paths import ROOT
 from tests.support.paths import SOURCES as SOURCE_FILES

@@ -11,8 +11,8 @@ from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE, main
-from forecast_ledger.replay.writing.pay import prizes_from_log
 from forecast_ledger.replay.writing.provisional_stores import open_lazily as to_append
+from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support.given import forecast, opened
 from tests.support.logs import rows
 from tests.support.paths import ROOT

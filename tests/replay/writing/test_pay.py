@@ -28,7 +28,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
-from forecast_ledger.replay.writing.pay import pay, prizes_from_log
+from forecast_ledger.replay.writing.store import pay, prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.given import (

@@ -15,8 +15,7 @@ import pytest
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.writing.pay import Ledger, open_ledger
-from forecast_ledger.replay.writing.store import Store
+from forecast_ledger.replay.writing.store import Ledger, Store, open_ledger
 from tests.support.crowds import QUESTION, forecast
 from tests.support.given import won
 from tests.support.processes import forking
