@@ -7,8 +7,8 @@ from typing import IO, Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.files.sheet_cells import csv_line, is_workbook, read_parquet, read_sheet
-from forecast_ledger.replay.mapping.csv_lists import read_json
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources, with_line_feeds
+from forecast_ledger.replay.mapping.csv_texts import read_json
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, UTF_8_MARK
 
 PARQUET, WORKBOOK, JSON_LINES = "Parquet", "a workbook", "JSON lines"

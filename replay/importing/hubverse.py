@@ -60,7 +60,7 @@ from forecast_ledger.replay.importing.source_items import (
     fitting_id,
     label_of,
 )
-from forecast_ledger.replay.mapping.shares import divided_by_sum
+from forecast_ledger.replay.mapping.csv_cells import divided_by_sum
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
 LABELS = ["output_type", "output_type_id", "value"]

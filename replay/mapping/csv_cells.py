@@ -1,4 +1,4 @@
-"""Values from the cells of a CSV row: templates, value maps and numbers, instants, lists."""
+"""Values from the cells of a CSV row: templates, value maps and numbers, instants, lists, and shares of about 1."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,9 +12,16 @@ from msgspec import Meta, Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY, WRITTEN_NUMBER, is_instant
-from forecast_ledger.replay.mapping.csv_instants import InstantFormat, are_rfc_3339, instant_reader
-from forecast_ledger.replay.mapping.csv_lists import read_json, split_list, with_names
-from forecast_ledger.replay.mapping.csv_patterns import read_pattern, whole_match
+from forecast_ledger.replay.mapping.csv_texts import (
+    InstantFormat,
+    are_rfc_3339,
+    instant_reader,
+    read_json,
+    read_pattern,
+    split_list,
+    whole_match,
+    with_names,
+)
 from forecast_ledger.replay.mapping.map_parts import read_part
 
 CsvRow = Mapping[str, str]
@@ -369,3 +376,55 @@ def _implied_probability(text: str, field: str) -> str:
     stake, gain = (odds, 100) if match["sign"] == "-" else (100, odds)
     billionths = half_even(stake * PROBABILITY, stake + gain)
     return f"0.{billionths:09}"
+
+
+AS_ONE = Decimal("1e-6")  # the ledger takes probabilities whose sum differs from 1 by at most this
+LARGEST_SHARE = 1_000  # more than any share, also in percent
+
+
+def divided_by_sum(shares: Sequence[Decimal], within: Decimal) -> Sequence[Decimal]:
+    """Return shares divided by their sum, to 28 digits, or as they are if the ledger takes their sum for 1.
+
+    If one is no share, or all are 0, also as they are: the ledger refuses them.
+    Refuses: not_summing_to_one (the sum differs from 1 by more than `within`).
+
+    >>> [*map(str, divided_by_sum([Decimal("0.36"), Decimal("0.54")], Decimal("0.1")))]
+    ['0.4', '0.6']
+    """
+    if any(not 0 <= share <= LARGEST_SHARE for share in shares):
+        return shares
+    total = sum(shares, Decimal(0))
+    if abs(total - 1) > within:
+        detail = f"the sum differs from 1 by more than {within:f}"
+        raise Refused("not_summing_to_one", "probabilities", str(total), detail)
+    return shares if not total or abs(total - 1) <= AS_ONE else [share / total for share in shares]
+
+
+class Normalize(Struct, frozen=True, forbid_unknown_fields=True):
+    """Probabilities are divided by their sum, if it is within this of 1."""
+
+    within: Decimal
+
+
+def within_of(normalize: Normalize | None, fields: Collection[str], path: str) -> Decimal | None:
+    """Return how far a sum may be from 1. Refuses: bad_map."""
+    if normalize is None:
+        return None
+    if "probabilities" not in fields:
+        raise Refused("bad_map", path, None, "the command has no field `probabilities`")
+    within = normalize.within
+    if not within.is_finite() or not 0 < within < (1 if "normalized" not in fields else LARGEST_SHARE):
+        raise Refused("bad_map", f"{path}.within", str(within), "give a number between 0 and 1, such as 0.01")
+    return within
+
+
+def normalized(shares: dict[str, Any], within: Decimal) -> dict[str, Any]:
+    """Return shares divided by their sum; as they are if one is no number, which is refused later.
+
+    Refuses: not_summing_to_one.
+    """
+    try:
+        numbers = [number_of(str(share), "") for share in shares.values()]
+    except Refused:
+        return shares
+    return dict(zip(shares, divided_by_sum(numbers, within), strict=True))

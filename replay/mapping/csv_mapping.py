@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, get_args, get_origin
+from typing import IO, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -18,7 +18,6 @@ from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
-    AmendQuestion,
     AnyCommand,
     ResolveQuestion,
     SubmitForecast,
@@ -33,21 +32,48 @@ from forecast_ledger.replay.mapping.csv_cells import (
     CsvRow,
     CsvTable,
     FieldValue,
+    Normalize,
     field_value,
+    normalized,
     number_of,
     or_left_out,
     parse_template,
+    within_of,
 )
-from forecast_ledger.replay.mapping.csv_columns import CELL, ChosenColumn, WideColumns, is_part, places_of
-from forecast_ledger.replay.mapping.csv_conditions import CellCondition, cell_test
-from forecast_ledger.replay.mapping.csv_groups import Group, GroupedRows, LongField
-from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
-from forecast_ledger.replay.mapping.csv_left_out import LeftOut
-from forecast_ledger.replay.mapping.csv_order import RECEIVED, RowCommands, first_of_each, refuse_falling, sort_commands
-from forecast_ledger.replay.mapping.csv_reader import SourceRecord, is_byte_encoding, read_sources
-from forecast_ledger.replay.mapping.map_parts import check_names, placed, read_part, unknown_name
-from forecast_ledger.replay.mapping.shares import Normalize, normalized, within_of
-from forecast_ledger.replay.mapping.value_maps import with_value_maps
+from forecast_ledger.replay.mapping.csv_columns import (
+    CELL,
+    CellCondition,
+    ChosenColumn,
+    Group,
+    GroupedRows,
+    LongField,
+    WideColumns,
+    cell_test,
+    is_part,
+    places_of,
+)
+from forecast_ledger.replay.mapping.csv_reader import (
+    RECEIVED,
+    LeftOut,
+    RowCommands,
+    SourceRecord,
+    first_of_each,
+    is_byte_encoding,
+    read_sources,
+    refuse_falling,
+    sort_commands,
+    with_value_maps,
+)
+from forecast_ledger.replay.mapping.csv_texts import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.map_parts import (
+    check_names,
+    is_long,
+    is_optional_list,
+    needed_parts,
+    placed,
+    read_part,
+    unknown_name,
+)
 from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
 
 NOTHING = "the map makes no command of the row, which has no forecast and no answer"
@@ -111,7 +137,7 @@ class CommandReader:
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
         fields = {field.name: field for field in structs.fields(self._kind)}
-        long = [name for name, part in description.fields.items() if description.group and _is_long(part)]
+        long = [name for name, part in description.fields.items() if description.group and is_long(part)]
         if bool(description.group) != (len(long) == 1):
             raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
         self._values: dict[str, FieldValue] = {"id": placed(path, lambda: parse_template(description.id, "id"))}
@@ -124,9 +150,9 @@ class CommandReader:
                 continue
             check_names(part, name, kind, _FORMATS, f"{path}.fields.{name}")
             missing = UNRESOLVED if self._kind is ResolveQuestion and name in _SAID else frozenset[str]()
-            read_value = partial(field_value, part, name, usual, _needed_parts(kind), missing)
+            read_value = partial(field_value, part, name, usual, needed_parts(kind), missing)
             value = placed(f"{path}.fields", read_value)
-            self._values[name] = or_left_out(value) if _is_optional_list(self._kind, fields[name]) else value
+            self._values[name] = or_left_out(value) if is_optional_list(self._kind, fields[name]) else value
         self._group = description.group
         self._where = {
             column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
@@ -553,24 +579,6 @@ def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) ->
             raise Refused("bad_map", f"{path}.{name}", None, f"{description.type} needs this field")
 
 
-def _needed_parts(kind: Any) -> set[str]:
-    """Return the parts that an object must have, if a field of this type takes one."""
-    found = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
-    return {part.name for each in found for part in structs.fields(each) if part.required}
-
-
-def _is_optional_list(kind: type[AnyCommand], field: structs.FieldInfo) -> bool:
-    """Return whether a field takes a list or values by name, and may be left out in place of none.
-
-    A question that is amended to have no tags loses them; without the field, it keeps them.
-    """
-    return (
-        kind is not AmendQuestion
-        and not field.required
-        and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
-    )
-
-
 def _check_source(description: CsvMap) -> str:
     """Return the field by which the commands of a copy are sorted. Refuses: bad_map."""
     if not _NAME.fullmatch(description.source):
@@ -584,8 +592,3 @@ def _check_source(description: CsvMap) -> str:
             detail = f"copies of a source are compared by their instants, so that {part.type} needs the field `at`"
             raise Refused("bad_map", f"command[{number}].fields", None, detail)
     return "at"
-
-
-def _is_long(part: Any) -> bool:
-    """Return whether a field is described as in `LongFormat`."""
-    return isinstance(part, dict) and {"level", "value"} <= part.keys()

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint, nearest, vocabulary
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AmendQuestion, AnyCommand
 
 _Made = TypeVar("_Made")
 
@@ -70,3 +71,26 @@ def _check_parts(part: Any, field: str, place: str) -> None:
             if name not in names:
                 raise Refused("bad_map", f"{place}.{name}", None, unknown_name(name, names))
             _check_parts(each, f"{field}.{name}", f"{place}.{name}")
+
+
+def needed_parts(kind: Any) -> set[str]:
+    """Return the parts that an object must have, if a field of this type takes one."""
+    found = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
+    return {part.name for each in found for part in structs.fields(each) if part.required}
+
+
+def is_optional_list(kind: type[AnyCommand], field: structs.FieldInfo) -> bool:
+    """Return whether a field takes a list or values by name, and may be left out in place of none.
+
+    A question that is amended to have no tags loses them; without the field, it keeps them.
+    """
+    return (
+        kind is not AmendQuestion
+        and not field.required
+        and bool({get_origin(each) for each in get_args(field.type)} & {tuple, dict})
+    )
+
+
+def is_long(part: Any) -> bool:
+    """Return whether a field is described as in `LongFormat`."""
+    return isinstance(part, dict) and {"level", "value"} <= part.keys()

@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing import writer
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
-from forecast_ledger.replay.mapping.known_rows import commands_once
+from forecast_ledger.replay.mapping.row_blocks import commands_once
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, WIDES, Options
 from forecast_ledger.replay.scoring.plan import Plan, Step, plan

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.replay.mapping.shares import AS_ONE
+from forecast_ledger.replay.mapping.csv_cells import AS_ONE
 from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
 from forecast_ledger.replay.scoring.shapes import Found

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER, read_instant
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, number_of
-from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.mapping.csv_texts import InstantFormat, instant_reader
 from forecast_ledger.replay.scoring.options import Options
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)

@@ -8,8 +8,8 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value
-from forecast_ledger.replay.mapping.csv_instants import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
+from forecast_ledger.replay.mapping.csv_texts import InstantFormat, instant_reader
 
 AMERICAN = "%m/%d/%Y %H:%M:%S"
 MAP = b"""

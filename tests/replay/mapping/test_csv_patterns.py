@@ -5,7 +5,7 @@ import time
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.mapping.csv_patterns import LONGEST_CELL, read_pattern, whole_match
+from forecast_ledger.replay.mapping.csv_texts import LONGEST_CELL, read_pattern, whole_match
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.mapping import known_rows
+from forecast_ledger.replay.mapping import row_blocks
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map, read_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
-from forecast_ledger.replay.mapping.known_rows import commands_once
+from forecast_ledger.replay.mapping.row_blocks import commands_once
 from forecast_ledger.replay.writing.command_lines import ReadCommand
 
 MAP = """
@@ -103,7 +103,7 @@ def test_rows_that_are_read_together_give_the_same_commands(
     """
     mapping = parse_map((sort + MAP.replace("ID", name).replace("WHERE", where)).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_rows, "_BLOCK", size)
+        patch.setattr(row_blocks, "_BLOCK", size)
         together = said(lambda: commands_once(mapping, records(rows)))
     alone = said(lambda: map_records(mapping, records(rows), once=True).commands)
     assert (on_first_lines(together, rows) if sort else together) == (on_first_lines(alone, rows) if sort else alone)
@@ -118,7 +118,7 @@ def test_most_rows_of_a_usual_table_are_read_together(monkeypatch: pytest.Monkey
         alone.extend(number for number, _ in rows)
         return plain(bound, header, rows, **options)
 
-    monkeypatch.setattr(known_rows, "read_commands", counted)
+    monkeypatch.setattr(row_blocks, "read_commands", counted)
     rows = [f"{question},2026-04-01T00:00:00Z,2026-03-0{day},ada,0.{day}" for day in range(1, 9) for question in "abc"]
     commands = [*commands_once(parse_map(MAP.replace("ID", "{q} {day}").replace("WHERE", "").encode()), records(rows))]
     assert alone == [1, 2, 3, 4]  # the first row also opens the contest

@@ -8,7 +8,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS
-from forecast_ledger.replay.mapping import value_maps
+from forecast_ledger.replay.mapping import csv_reader
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
 from tests.replay.cli.test_main import run
 
@@ -108,7 +108,7 @@ def test_a_link_or_a_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.
     (folder / "places.csv").unlink()
     (folder / "places.csv").write_bytes(elsewhere.read_bytes())
     assert mapped(folder)[0] == ("oslo", "oslo")
-    monkeypatch.setattr(value_maps, "MOST_BYTES", 20)
+    monkeypatch.setattr(csv_reader, "LARGEST_VALUE_MAP", 20)
     with pytest.raises(Refused, match="at most 20 are allowed"):
         mapped(folder)
 
