@@ -18,6 +18,7 @@ from forecast_ledger.replay.console.replaying import (
     Location,
     as_of_option,
     emit_table,
+    read_checkpoint_file,
     replay_log,
     say_season,
     segments_options,
@@ -162,16 +163,6 @@ def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
         f"to keep a checkpoint elsewhere: {keep} > FILE",
         f"to find removed or rewritten rows with it: {compare} --checkpoint FILE",
     )
-
-
-def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
-    """Read a checkpoint; any other file is wrong usage."""
-    from forecast_ledger.replay.audit.verify import LARGEST_CHECKPOINT, read_checkpoint
-
-    try:
-        return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
-    except ValueError as error:
-        fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
 def _compare_checkpoint(earlier: "SavedCheckpoint", log: "Log") -> "tuple[CheckResult, list[str]]":

@@ -6,9 +6,14 @@ from typing import IO
 import click
 
 from forecast_ledger.ledger.core.values import read_duration
-from forecast_ledger.replay.cli.audit import read_checkpoint_file
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import Location, as_of_option, say_season, segments_options
+from forecast_ledger.replay.console.replaying import (
+    Location,
+    as_of_option,
+    read_checkpoint_file,
+    say_season,
+    segments_options,
+)
 from forecast_ledger.replay.console.shell import (
     fail,
     log_argument,

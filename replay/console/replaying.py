@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,7 @@ from forecast_ledger.replay.console.terminal import Look, View
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.replay.audit.verify import SavedCheckpoint
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.log import Trust
     from forecast_ledger.replay.reading.replay import Replay
@@ -216,3 +217,13 @@ def require_contest(contest: str, season: "Replay") -> "Replay":
 
     find_contest(season.projections.facts, contest)
     return season
+
+
+def read_checkpoint_file(file: IO[bytes]) -> "SavedCheckpoint":
+    """Read a checkpoint; any other file is wrong usage."""
+    from forecast_ledger.replay.audit.verify import LARGEST_CHECKPOINT, read_checkpoint
+
+    try:
+        return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
+    except ValueError as error:
+        fail(f"{file.name}: not a checkpoint: {error}", USAGE)
