@@ -22,8 +22,12 @@ from forecast_ledger.projections.facts.columns import Contest, Facts, ForecastPa
 from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, width
 from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
-from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
-from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
+from forecast_ledger.projections.incremental.incremental_parts import (
+    IncrementalAccounts,
+    IncrementalScores,
+    TouchedAccounts,
+    TouchedScores,
+)
 from forecast_ledger.projections.tables.catalogue import (
     BUILT,
     CATALOGUE,

@@ -14,30 +14,28 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import (
+from forecast_ledger.replay.console.shell import (
     Location,
     as_of_option,
-    emit_table,
-    read_checkpoint_file,
-    replay_log,
-    say_season,
-    segments_options,
-)
-from forecast_ledger.replay.console.shell import (
     complain,
     damage_text,
     emit,
     emit_list,
+    emit_table,
     fail,
     log_argument,
     name_option,
     parse_cut,
     progress,
+    read_checkpoint_file,
+    replay_log,
     report_errors,
     require_columns,
     require_name,
     say,
     say_as_of,
+    say_season,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, listing_options, table_options

@@ -11,25 +11,23 @@ import click
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.reference import read_rules
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import (
+from forecast_ledger.replay.console.shell import (
     Location,
     as_of_option,
-    replay_log,
-    require_projection,
-    say_season,
-    segments_options,
-)
-from forecast_ledger.replay.console.shell import (
     emit,
     errors_option,
     fail,
     log_argument,
     name_option,
     refusal_printer,
+    replay_log,
     report_errors,
     require_columns,
     require_name,
+    require_projection,
     say,
+    say_season,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, table_options

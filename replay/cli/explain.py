@@ -8,9 +8,10 @@ import click
 from msgspec import json
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import Location, as_of_option, require_projection, segments_options
 from forecast_ledger.replay.console.shell import (
     REMEDY,
+    Location,
+    as_of_option,
     emit,
     fail,
     log_argument,
@@ -22,8 +23,10 @@ from forecast_ledger.replay.console.shell import (
     report_errors,
     require_columns,
     require_path,
+    require_projection,
     say,
     say_as_of,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import USAGE
 from forecast_ledger.replay.console.terminal import Look, Selected, View, table_options

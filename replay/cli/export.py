@@ -16,17 +16,13 @@ from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.core.text_table import escape
-from forecast_ledger.replay.console.replaying import (
+from forecast_ledger.replay.console.shell import (
     Location,
     as_of_option,
-    memory_option,
-    require_projection,
-    segments_options,
-)
-from forecast_ledger.replay.console.shell import (
     emit,
     fail,
     log_argument,
+    memory_option,
     name_option,
     parse_cut,
     progress,
@@ -34,8 +30,10 @@ from forecast_ledger.replay.console.shell import (
     require_columns,
     require_name,
     require_path,
+    require_projection,
     say,
     say_as_of,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.console.terminal import View, table_options

@@ -7,29 +7,27 @@ from typing import TYPE_CHECKING
 import click
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import (
+from forecast_ledger.replay.console.shell import (
     Location,
     as_of_option,
-    emit_table,
-    memory_option,
-    replay_log,
-    require_contest,
-    require_projection,
-    say_season,
-    segments_options,
-)
-from forecast_ledger.replay.console.shell import (
     emit,
+    emit_table,
     fail,
     log_argument,
+    memory_option,
     name_option,
     parse_cut,
     progress,
+    replay_log,
     report_errors,
     require_columns,
+    require_contest,
     require_name,
+    require_projection,
     say,
     say_as_of,
+    say_season,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import Look, View, table_options

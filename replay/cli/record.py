@@ -11,17 +11,20 @@ import click
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import emit_table, replay_log, require_contest, say_season
 from forecast_ledger.replay.console.shell import (
     emit,
+    emit_table,
     errors_option,
     log_argument,
     name_option,
     progress,
+    replay_log,
     report_errors,
     require_columns,
+    require_contest,
     require_name,
     say,
+    say_season,
 )
 from forecast_ledger.replay.console.signals import FINDINGS
 from forecast_ledger.replay.console.terminal import Look, View, table_options

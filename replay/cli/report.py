@@ -7,22 +7,20 @@ import click
 
 from forecast_ledger.ledger.core.values import read_duration
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.replaying import (
+from forecast_ledger.replay.console.shell import (
     Location,
     as_of_option,
-    read_checkpoint_file,
-    say_season,
-    segments_options,
-)
-from forecast_ledger.replay.console.shell import (
     fail,
     log_argument,
     name_option,
     parse_cut,
     progress,
+    read_checkpoint_file,
     report_errors,
     say,
     say_as_of,
+    say_season,
+    segments_options,
 )
 from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
 

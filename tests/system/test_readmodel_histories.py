@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Quote, rea
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.incremental import incremental_scores
+from forecast_ledger.projections.incremental import incremental_parts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.readmodel import part_store
 from forecast_ledger.replay.readmodel.runner import Runner
@@ -155,7 +155,7 @@ def followed(asked: Sequence[AnyCommand], seed: int) -> int:
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which most of a contest's questions are scored together, and rows are written together."""
     most, at_once = request.param
-    monkeypatch.setattr(incremental_scores, "_MOST", most)
+    monkeypatch.setattr(incremental_parts, "_MOST", most)
     monkeypatch.setattr(part_store, "_BATCH_ROWS", at_once)
 
 

@@ -15,12 +15,12 @@ from msgspec import structs
 
 from forecast_ledger import seal
 from forecast_ledger.ledger.batching import writer_state
-from forecast_ledger.ledger.batching.kept_state import _MARK, kept_bytes, kept_state
 from forecast_ledger.ledger.batching.writer_state import StandingInFile, WriterState
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing import kept_states, writer
+from forecast_ledger.ledger.storing.kept_states import _MARK, kept_bytes, kept_state
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.batching.test_command_index import commands_of_a_history

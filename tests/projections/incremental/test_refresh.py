@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.incremental import incremental_scores
+from forecast_ledger.projections.incremental import incremental_parts
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
 from forecast_ledger.projections.tables import catalogue
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections, TableUpdate, tables_with
@@ -132,7 +132,7 @@ def assert_equal_after_each_event(recorded: Sequence[Recorded], begin: int = 0) 
 @pytest.fixture(params=[0, 2], ids=["one by one", "together"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score questions again one by one, or all when most of a contest's questions changed."""
-    monkeypatch.setattr(incremental_scores, "_MOST", request.param)
+    monkeypatch.setattr(incremental_parts, "_MOST", request.param)
 
 
 def assert_equal_a_rebuild(tables: RefreshedTables, recorded: Sequence[Recorded]) -> None:
@@ -152,7 +152,7 @@ def test_updates_equal_a_rebuild_of_any_tournament(commands: list[AnyCommand], d
     cuts = sorted(data.draw(st.sets(st.integers(0, len(recorded)), max_size=8)))
     lost = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(incremental_scores, "_MOST", data.draw(st.sampled_from([0, 2])))
+        patch.setattr(incremental_parts, "_MOST", data.draw(st.sampled_from([0, 2])))
         assert_equal_a_rebuild(refreshed(recorded, cuts, frozenset(lost)), recorded)
 
 
@@ -185,7 +185,7 @@ def test_updates_equal_a_rebuild_of_any_season(seed: int, monkeypatch: pytest.Mo
     that end by themselves, under rules drawn field by field; some updates are lost.
     """
     random = Random(seed)
-    monkeypatch.setattr(incremental_scores, "_MOST", random.choice([0, 2]))
+    monkeypatch.setattr(incremental_parts, "_MOST", random.choice([0, 2]))
     rules, some = [drawn_rules(random) for _ in range(2)], random.random
     drawn = seasons.Season(
         random,
