@@ -17,7 +17,6 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.stored_log import PAGE
@@ -127,14 +126,14 @@ def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> F
 def _summarize(compared: ComparedLog, on_progress: OnProgress) -> tuple[Checkpoint, dict[str, TableSummary]]:
     cut = Cut(compared.as_of, on_progress)
     with _rows(compared) as pages:
-        facts = from_log.facts(_name_log(compared, cut.pages(log.unseal_pages(pages))))
+        facts = from_log.facts(_name_log(compared, cut.read(pages)))
     return cut.reached(), summarize_tables(facts)
 
 
 @contextmanager
 def _events(compared: ComparedLog, cut: Cut) -> Iterator[Iterator[Recorded]]:
     with _rows(compared) as pages:
-        yield chain.from_iterable(_name_log(compared, cut.pages(log.unseal_pages(pages))))
+        yield chain.from_iterable(_name_log(compared, cut.read(pages)))
 
 
 def _name_log(compared: ComparedLog, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

@@ -37,7 +37,6 @@ from forecast_ledger.replay.reading.blocks import escape_json
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.diff import Diff
     from forecast_ledger.replay.explain.explain_scores import Explanation
 
@@ -205,17 +204,14 @@ def blame(
         answer = blamed(Log(log, name, parse_cut(as_of), on_progress), projection, key, columns)
     look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at", "reason"))
     in_table = view.form == "table" and not view.columns
-    names = [name for name in LastChange._fields if not in_table or name not in _SAID or _any(name, answer.columns)]
+    unsaid = {name for name in _SAID if in_table and not any(getattr(change, name) for change in answer.columns)}
+    names = [name for name in LastChange._fields if name not in unsaid]
     emit(names, (column._asdict() for column in answer.columns), view, look)
     say(f"looked at {answer.looked_at:,} of the {answer.candidates:,} events that can have changed the row")
     say_as_of(answer.checkpoint)
 
 
 _SAID = ("by", "reason")  # columns that a printed table has only if a command said so
-
-
-def _any(name: str, changes: "Iterable[LastChange]") -> bool:
-    return any(getattr(change, name) for change in changes)
 
 
 def _at(text: str) -> int | str | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import shown_references
 from forecast_ledger.projections.boards.totals import may_take_reference_label
@@ -208,7 +208,7 @@ def diff(source: Log, other: AsOf, table: str) -> Diff:
             wrong = f"it is before log position {first.position}, with which the table is compared"
             raise Refused("out_of_range", "to", other, wrong, remedy="give the earlier point of the log first")
         tables = [update.table for update in grows.whole_tables([table])]
-        for page in new.pages(log.unseal_pages(store.pages(first.position), first)):
+        for page in new.read(store.pages(first.position), first):
             grows.add(page)
             between.take_in(page)
         last = new.reached()

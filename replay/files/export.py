@@ -123,7 +123,7 @@ def _write_segments(folder: Path, store: StoredLog, as_of: AsOf, on_progress: On
     """Write the log up to a cut as segments. Raises Absent: it has no events."""
     cut, position = Cut(as_of, on_progress), store.newest()
     if as_of is not None:
-        deque(cut.pages(log.unseal_pages(store.pages())), maxlen=0)
+        deque(cut.read(store.pages()), maxlen=0)
         position = cut.reached().position
     if not position:
         raise Absent(f"there are no events in the ledger {store.name!r} up to there; nothing was written")

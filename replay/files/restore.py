@@ -214,7 +214,7 @@ def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], N
         return
     if manifest.format != SQLITE and manifest.format not in FILE_FORMATS:
         raise Unavailable(f"{export}: this version cannot read the format {manifest.format!r}")
-    faults = _read_errors(manifest.format)
+    faults = (sqlite3.Error, *READ_ERRORS) if manifest.format == SQLITE else FILE_FORMATS[manifest.format].faults()
     try:
         with closing(_rows(export, manifest)) as rows:
             page, size = list[bytes](), 0
@@ -236,10 +236,6 @@ def _rows(export: Path, manifest: Manifest) -> Generator[bytes, None, None]:
         return
     with open_table(export, manifest.tables["events"]) as file:
         yield from FILE_FORMATS[manifest.format].rows(file)
-
-
-def _read_errors(form: str) -> tuple[type[Exception], ...]:
-    return (sqlite3.Error, *READ_ERRORS) if form == SQLITE else FILE_FORMATS[form].faults()
 
 
 def _database_rows(path: Path) -> Generator[bytes, None, None]:

@@ -68,7 +68,7 @@ class Log(NamedTuple):
     def pages(self, cut: "Cut") -> Iterator[Iterator[Sequence[Recorded]]]:
         """Read the rows of the store up to a cut; each is checked."""
         with self.opened() as store:
-            yield cut.pages(log.unseal_pages(store.pages()))
+            yield cut.read(store.pages())
 
     @contextmanager
     def parts(self, cut: "Cut", without: Collection[str] | None = UNREAD) -> Iterator["LogParts"]:
@@ -83,7 +83,7 @@ class Log(NamedTuple):
                 located = WithSegments(self.location, trust="rows")
             sealed = located.sealed(store) if located is not None else None
             if located is None or sealed is None:
-                yield LogParts(iter(()), cut.pages(log.unseal_pages(store.pages())))
+                yield LogParts(iter(()), cut.read(store.pages()))
                 return
             rest = iter(()) if located.is_whole else sealed.rows_after(store)
             if without is None:
@@ -185,6 +185,10 @@ class Cut:
                 yield before
             if len(before) < len(page) or self.last.position == self._position:
                 return
+
+    def read(self, rows: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[Sequence[Recorded]]:
+        """Return the events of rows up to the cut, each checked as it is read. before: what the rows come after."""
+        return self.pages(log.unseal_pages(rows, before))
 
     def segments(
         self, sealed: SealedLog, without: Collection[str] = UNREAD, *, every_row: bool = False

@@ -85,7 +85,7 @@ def indexed_pages(store: StoredLog, query: IndexQuery, cut: Cut) -> Iterator[Seq
         yield page
         cut.on_progress(page[-1].position)
     if last == reached.position:
-        yield from cut.pages(log.unseal_pages(store.pages(last), reached))
+        yield from cut.read(store.pages(last), reached)
 
 
 def _after(store: StoredLog, cut: Cut, position: int) -> bool:

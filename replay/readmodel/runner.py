@@ -408,7 +408,7 @@ def check_model(followed: Log, location: str) -> ModelCheck:
         if tracking.ledger != followed.name:
             raise Unavailable(f"{model.location}: the read model follows another ledger, {tracking.ledger!r}")
         cut, past = Cut(tracking.reached.position, followed.on_progress), _Expected()
-        facts = facts_of(past.collect(cut.pages(log.unseal_pages(store.pages()))))
+        facts = facts_of(past.collect(cut.read(store.pages())))
         if cut.last.position < tracking.reached.position:
             raise Corrupt(
                 cut.last.position + 1, f"the read model has followed the log up to {tracking.reached.position}"
