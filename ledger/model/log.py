@@ -8,6 +8,7 @@ with the time at which it was received has `imported` after that. `command` is t
 bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
+from binascii import hexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -217,9 +218,9 @@ def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> 
     """
     rows, digest = list[bytes](), previous.encode()
     for head, end in zip(heads, ends, strict=True):
-        body = b"%b%b%b" % (head, digest, end)
-        digest = sha256(body).hexdigest().encode()  # as in `with_digest`, without its calls
-        rows.append(b"%b%b%b%b" % (body, _BEFORE_DIGEST, digest, _AFTER_DIGEST))
+        body = head + digest + end
+        digest = hexlify(sha256(body).digest())  # as in `with_digest`, without its calls
+        rows.append(body + _BEFORE_DIGEST + digest + _AFTER_DIGEST)
     return rows, digest.decode()
 
 

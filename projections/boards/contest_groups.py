@@ -243,6 +243,9 @@ def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
     counts: how many forecasts each question has, by code.
     """
     people, most = count_people(facts), 0
+    entered = sum(int(counts[[*contest.entries]].sum()) for contest in facts.contests.values() if contest.entries)
+    if entered <= MOST_KEPT:
+        return False
     for names in contests_by_rules(facts, sorted(facts.contests)):
         contests = [facts.contests[name] for name in names]
         questions = scored_questions(facts, *contests)

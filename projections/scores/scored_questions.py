@@ -138,6 +138,9 @@ def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
     return rules.greatest_probability_ppm * _PPM
 
 
+_LIMITS = added_chance, least_chance, greatest_chance
+
+
 def uniform_term(rules: RuleSet, answer: Answer) -> int:
     """Return the score of the uniform distribution, in the kernel's unit.
 
@@ -324,16 +327,15 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [facts.question_as_of(every[place].question, int(as_of[place])) for place in resolved.tolist()]
     answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
-    limits = [
-        [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)
-    ]
     changed = [facts.changed.get(entry.question) for entry in entries]
-    first = [_at_opening(*row) for row in zip(answers, changed, strict=True)]
+    kinds, kind = _kinds(answers)
+    first_kinds, first = _kinds([_at_opening(*row) for row in zip(answers, changed, strict=True)])
+    limits = [int64_array([_limit(rules, answer, each) for answer in kinds])[kind] for each in _LIMITS]
+    uniform = [uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in first_kinds]
+    points = [per_point(rules, answer.question) for answer in first_kinds]
     opens, closes = now.opens_at, now.closes_at
     until = np.minimum(now.closed_at, now.known_at)
-    reveals = int64_array(
-        [question.opens_at if question.reveals_at is None else question.reveals_at for question in opened]
-    )
+    reveals = int64_array([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
     spot, spot_weight = _spots(entries, opened)
     scheduled, reached = (ruler(opens, ends, spot, rules, spot_weight) for ends in (closes, until))
     periods = _periods(rules, scheduled, reached, reveals)
@@ -349,26 +351,40 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         reached=periods.reached,
         whole=periods.whole,
         hidden=periods.hidden,
-        form=int64_array([_form(rules, answer) for answer in answers]),
+        form=int64_array([_form(rules, answer) for answer in kinds])[kind],
         outcome=now.outcome,
         bins=now.bins,
-        width=int64_array([width(question) for question in opened]),
+        width=int64_array([width(answer.question) for answer in kinds])[kind],
         catch_all=int64_array([-1 if each is None else each.catch_all for each in changed]),
-        added=int64_array(limits[0]),
-        least=int64_array(limits[1]),
-        greatest=int64_array(limits[2]),
+        added=limits[0],
+        least=limits[1],
+        greatest=limits[2],
         weight=int64_array([entry.weight for entry in entries]),
         hidden_weight=np.where(periods.split, _hidden_weights(entries), -1),
-        uniform=int64_array([uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in first]),
-        unit=int64_array([kernel_unit(rules, answer.question) for answer in answers]),
+        uniform=int64_array(uniform)[first],
+        unit=int64_array([kernel_unit(rules, answer.question) for answer in kinds])[kind],
         answers=answers,
-        per_point=[per_point(rules, answer.question) for answer in first],
+        per_point=[points[number] for number in first.tolist()],
     )
 
 
 def _hidden_weights(entries: list[Entry]) -> Int64Array:
     weights = (entry.hidden_coverage_weight for entry in entries)
     return int64_array([-1 if weight is None else weight for weight in weights])
+
+
+def _kinds(answers: list[Answer]) -> tuple[list[Answer], Int64Array]:
+    """Return an answer of each kind, and the index of the kind of every answer, shape (n,).
+
+    Those of one kind differ only in what no rule set looks at, such as the id, the title and the times of the question.
+    """
+    found: dict[tuple[object, ...], int] = {}
+    kind = [
+        found.setdefault((asked.ordered, asked.range, asked.outcomes, *answer), len(found))
+        for asked, *answer in answers
+    ]
+    kinds = dict(zip(kind, answers, strict=True))
+    return [kinds[number] for number in range(len(kinds))], int64_array(kind)
 
 
 def _at_opening(answer: Answer, changed: ChangedOutcomes | None) -> Answer:

@@ -308,6 +308,40 @@ def test_a_point_is_so_much_of_the_kernels_unit(
     assert (questions.unit.tolist(), questions.per_point) == ([unit], [per_point])
 
 
+BY_UNIFORM: dict[str, Any] = {"cdf_kernel": "none", "reference": "uniform", **MEAN}
+UNLIKE: dict[str, tuple[dict[str, Any], list[tuple[OpenQuestion, str]], list[Fraction]]] = {
+    "outcomes": (
+        {"kernel": "brier_sum"},
+        [(choices("a"), "green"), (choices("b", ("amber", "green", "red", "blue")), "green"), (choices("c"), "green")],
+        [Fraction(2, 3), Fraction(3, 4), Fraction(2, 3)],
+    ),
+    "order": (
+        {"kernel": "ordered_brier"},
+        [(choices("a"), "green"), (choices("b", ordered=False), "green"), (choices("c"), "red")],
+        [Fraction(2, 9), Fraction(2, 3), Fraction(5, 9)],
+    ),
+    "numbers": (
+        {"kernel": "none", "cdf_kernel": "crps"},
+        [(numeric("a"), "1.5"), (numeric("b", upper=8, bins=8), "1.5"), (numeric("c"), "1.75")],
+        [Fraction(27 + 125, 3 * 512), Fraction(27 + 2197, 3 * 4096), Fraction(343 + 729, 3 * 4096)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "questions", "uniform"), UNLIKE.values(), ids=UNLIKE.keys())
+def test_unlike_questions_of_one_contest_have_each_its_own_columns(
+    fields: dict[str, Any], questions: list[tuple[OpenQuestion, str]], uniform: list[Fraction]
+) -> None:
+    """Of K outcomes, 1 - 1/K; in order, the squares of 1/3 and 2/3; of a number, (y³ + (1 - y)³) / 3."""
+    commands: list[AnyCommand] = []
+    for question, answer in questions:
+        said = {"value" if question.kind == "numeric" else "outcome": answer}
+        commands += [question, entry(question=question.question), resolution(question.question, **said)]
+    assert scored(*commands, under=rules(**(BY_UNIFORM | fields))).uniform.tolist() == [
+        round(each * PICO) for each in uniform
+    ]
+
+
 def test_some_of_the_questions_are_a_slice_of_every_column() -> None:
     """All their columns are cut."""
     names = ("rain", "wind", "snow")
