@@ -10,9 +10,9 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers
 from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows, up_to
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 # Columns of a segment that no table needs.
@@ -75,7 +75,7 @@ class SealedLog:
                     return
                 position, at = included[-1]
                 [(_, row)] = self._rows.select(position - 1, 1)
-                part = SealedPart(segment, _up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
+                part = SealedPart(segment, up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
             if every_row:
                 _check_rows(columns, segment, part.end.position)
                 part = part._replace(columns=_without(part.columns, without))
@@ -123,8 +123,3 @@ def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:
     position, at = (np.concatenate([integers(table[name]) for table in columns.rows]) for name in frame)
     order = np.argsort(position)
     return zip(position[order].tolist(), at[order].tolist(), strict=True)
-
-
-def _up_to(columns: SegmentColumns, position: int) -> SegmentColumns:
-    field = pyarrow().compute.field("position")
-    return SegmentColumns(*(table.filter(field <= position) for table in columns))

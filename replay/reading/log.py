@@ -23,6 +23,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog, has_segments_be
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
+from forecast_ledger.replay.engines.row_checks import are_intact
 
 # A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
 AsOf = int | str | datetime | None
@@ -71,11 +72,13 @@ class Log(NamedTuple):
             yield cut.read(store.pages())
 
     @contextmanager
-    def parts(self, cut: "Cut", without: Collection[str] | None = UNREAD) -> Iterator["LogParts"]:
+    def parts(
+        self, cut: "Cut", without: Collection[str] | None = UNREAD, *, side_by_side: bool = True
+    ) -> Iterator["LogParts"]:
         """Read the log up to a cut, with its segments if it has any.
 
         without: the columns of segments that are left out; None if each event needs its digest, so that rows are
-        rebuilt.
+        rebuilt. side_by_side: rows that are to be checked may be checked in other processes first.
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
@@ -89,7 +92,10 @@ class Log(NamedTuple):
             if without is None:
                 yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest)))
             else:
-                segments = cut.segments(sealed, without, every_row=located.trust == "rows")
+                every_row = located.trust == "rows" and not (
+                    side_by_side and are_intact(located.folder, sealed.manifest)
+                )
+                segments = cut.segments(sealed, without, every_row=every_row)
                 yield LogParts(segments, cut.tail(sealed, rest), located.folder)
 
     def facts(self, cut: "Cut") -> Facts:
@@ -99,7 +105,7 @@ class Log(NamedTuple):
 
     def frame(self, cut: "Cut", memory: int | None = None) -> LogFrame:
         """Return the log up to a cut without the forecasts in its segments; see `LogParts.frame`."""
-        with self.parts(cut, UNREAD | FRAME_UNREAD) as parts:
+        with self.parts(cut, UNREAD | FRAME_UNREAD, side_by_side=memory is None) as parts:
             return parts.frame(memory)
 
 

@@ -356,9 +356,9 @@ def replay(  # noqa: PLR0913 - what has a default is named
     log: the location of a store, of which `name` selects a ledger; it can be `WithSegments`; or an open ledger, which
     stays open. as_of: see `Cut`.
     segments: a folder that has the beginning of the log of a store; only the rest is read from the store.
-    trust: of segments. With `rows`, each row is rebuilt from the columns and its digest checked. With `files`,
-    the SHA-256 of each file is the one that the folder states, which is enough for a folder that you sealed yourself;
-    its columns are then used as they are, and an event that does not fit those before it is still an error.
+    trust: of segments. With `rows`, each row is rebuilt and its digest checked, by several processes if there are many,
+    but not with the engine `local` or memory. With `files`, the SHA-256 of each file is the one that the folder states:
+    enough for a folder that you sealed yourself. Its columns are used as they are, if each event fits those before it.
     engine: reads and scores some questions at a time, before this returns: in this process (`local`), in one for each
     processor (`processes`), in one of these as the number of forecasts suggests (`auto`), or in those of Apache Spark
     (`spark`). By default all forecasts are read at once, and scored when a table needs it. A program that asks for
@@ -391,7 +391,8 @@ def replay(  # noqa: PLR0913 - what has a default is named
         log = _with_segments(log, segments, trust)
     _check_engine(engine)
     whole = engine is None and memory is None
-    with _read(log, name, cut, UNREAD if whole else UNREAD | FRAME_UNREAD) as parts:
+    several = memory is None and engine != "local"
+    with _read(log, name, cut, UNREAD if whole else UNREAD | FRAME_UNREAD, side_by_side=several) as parts:
         read = parts.facts() if whole else parts.frame(memory)
     head = cut.reached()
     projections = Projections(read) if isinstance(read, Facts) else scored(read, engine or "auto", tables, memory)
@@ -417,9 +418,11 @@ def _with_segments(
 
 
 @contextmanager
-def _read(log: str | PathLike[str] | Readable, name: str, cut: Cut, without: Collection[str]) -> Iterator[LogParts]:
+def _read(
+    log: str | PathLike[str] | Readable, name: str, cut: Cut, without: Collection[str], *, side_by_side: bool
+) -> Iterator[LogParts]:
     if isinstance(log, str | PathLike):
-        with Log(log, name).parts(cut, without) as parts:
+        with Log(log, name).parts(cut, without, side_by_side=side_by_side) as parts:
             yield parts
     else:
         with gc_pause.paused():
