@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, read_instant
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, check_id, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast
 from forecast_ledger.replay.importing.source_items import KNOWN, Scope, Source, SourceItem, fitting_id
 from forecast_ledger.replay.mapping.csv_mapping import CsvMap
@@ -16,6 +16,7 @@ _ANSWERS = {"resolve_question", "annul_question", "cancel_market"}
 _TRADES = {"record_trade"}
 _COMPARED = {"at", "quoted_at"}  # instants by which commands are compared with what is recorded
 _BOTS = {"enrol_participant"}
+_NAMED = {"question", "participant"}  # without which nobody knows what a row is about
 _REPEATED = "an earlier row of the file gives this id, and says something else; that one counts"
 
 
@@ -82,11 +83,17 @@ def _named(name: str, commands: Iterable[ReadCommand], unread: list[Refused]) ->
 
 
 def _readable(item: AnyCommand | Refused, name: str) -> AnyCommand:
-    """Return a command under the id of the source. Refuses: what the map refuses; id_empty, bad_instant."""
+    """Return a command under the id of the source.
+
+    Refuses: what the map refuses; id_empty, bad_instant; of a question or a participant, what `check_id` refuses.
+    """
     if isinstance(item, Refused):
         raise item
     if not item.id:
         raise Refused("id_empty", "id", "")
     for field in _COMPARED & {*item.__struct_fields__}:
         read_instant(getattr(item, field), field)
+    for field in _NAMED & {*item.__struct_fields__}:
+        if (text := getattr(item, field)) is not None:
+            check_id(text, field)
     return structs.replace(item, id=fitting_id(f"{name} row {item.id}"))

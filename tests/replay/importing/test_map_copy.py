@@ -387,7 +387,11 @@ def test_answers_count_among_what_a_copy_lacks() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["2026-03-02 10:00:00,bo,many,", "2026-03-02 10:00:00,bo,5", 'x,"y', "yesterday,bo,5,5"]
+    "damage",
+    [
+        *("2026-03-02 10:00:00,bo,many,", "2026-03-02 10:00:00,bo,5", 'x,"y', "yesterday,bo,5,5"),
+        *("2026-03-02 10:00:00,,5,20%", "2026-03-02 10:00:00,be\N{COMBINING ACUTE ACCENT},5,20%"),
+    ],
 )
 def test_a_row_that_cannot_be_read_takes_nothing_back(damage: str) -> None:
     """What is gone may be in that row; what is new is recorded, and what stays is counted."""
