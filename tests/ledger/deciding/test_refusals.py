@@ -1,40 +1,28 @@
 """What every decider refuses: each rule that one command can break, and the order of precedence."""
 
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import accounts, contests, decisions, outcomes, questions, trades
+from forecast_ledger.ledger.deciding import decider
 from forecast_ledger.ledger.model.commands import AnyCommand
-from tests.ledger.deciding import (
-    test_accounts,
-    test_amendments,
-    test_contests,
-    test_decisions,
-    test_names,
-    test_outcomes,
-    test_questions,
-    test_recorded_trades,
-    test_restatements,
-    test_schedules,
-)
 from tests.support.given import given, promised
 
-TABLES: list[tuple[ModuleType, ModuleType]] = [  # deciders, and the tests whose tables have what they refuse
-    (questions, test_questions),
-    (questions, test_amendments),
-    (questions, test_restatements),
-    (contests, test_names),
-    (questions, test_schedules),
-    (outcomes, test_outcomes),
-    (contests, test_contests),
-    (accounts, test_accounts),
-    (decisions, test_decisions),
-    (trades, test_recorded_trades),
+EVERY = {each.__name__ for each in decider._DECIDE.values()}
+# The tests beside this one whose tables REFUSED have what the deciders named in FUNCTIONS refuse.
+_BESIDE = [path.stem for path in sorted(Path(__file__).parent.glob("test_*.py")) if path.stem != "test_refusals"]
+TABLES = [table for stem in _BESIDE if hasattr(table := import_module(f"{__package__}.{stem}"), "FUNCTIONS")]
+NAMES: list[tuple[ModuleType, ModuleType, str]] = [
+    (room, table, name)
+    for table in TABLES
+    for name in table.FUNCTIONS
+    for room in decider._ROOMS
+    if getattr(getattr(room, name, None), "__module__", "") == room.__name__
 ]
-NAMES = [(room, table, name) for room, table in TABLES for name in table.FUNCTIONS]
 DECIDERS: list[Any] = [getattr(room, name) for room, _, name in NAMES]
 REFUSED = [  # code, field, history and command; a table of several deciders has the name of each first
     pytest.param(*row[-4:], id=f"{name}-{row[-4]}-{number}")
@@ -43,9 +31,16 @@ REFUSED = [  # code, field, history and command; a table of several deciders has
     if row[0] == name or len(row) == 4
 ]
 # Two faults at once: the two codes, the one to report first, the history and the command.
-ORDER = [(table, *row) for _, table in TABLES for row in getattr(table, "ORDER", ())]
+ORDER = [(table, *row) for table in TABLES for row in getattr(table, "ORDER", ())]
 # Refusals of a ledger without prizes, tested in test_contests, and of a forged log, tested in test_pay.
 ELSEWHERE = {"pay_prizes": {"prizes_unknown", "prizes_differ"}}
+
+
+def test_what_every_decider_refuses_is_in_a_table() -> None:
+    """A requirement of a version is refused for nothing but how it is written."""
+    assert EVERY - {name for *_, name in NAMES} == {"require_version"}, (
+        "its test in tests/ledger/deciding needs FUNCTIONS, the names of its deciders, and REFUSED, a row for each code"
+    )
 
 
 @pytest.mark.parametrize(("code", "field", "history", "command"), REFUSED)
