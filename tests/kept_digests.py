@@ -1,4 +1,4 @@
-"""Digests of logs and tables, kept in a file: python -m tests.kept_digests takes them anew.
+"""Digests of logs and tables, kept in a file: python -m tests.kept_digests [HISTORY ...] takes them anew.
 
 The histories are every story in data/, a real season, real markets, and random seasons; nothing in them depends on a
 clock, on the order of hashes, or on the machine.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
+from itertools import filterfalse
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -550,11 +551,17 @@ def text(of: dict[str, Digests]) -> str:
     return re.sub(r"\[[^]]*]", lambda found: json.dumps(json.loads(found[0])), json.dumps(said, indent=1)) + "\n"
 
 
-def main() -> None:
-    """Take every digest anew, but of histories whose source is not here; print what has changed."""
-    before = kept() if KEPT.is_file() else {}
-    now = {name: untaken(before[name]) if missing(name) else record_and_take(name).digests for name in HISTORIES}
-    for name in filter(missing, HISTORIES):
+def main(*names: str) -> None:
+    """Take digests anew, but of histories whose source is not here; print what has changed.
+
+    names: the histories to take; without any, all of them. Those of others stay as they are.
+    """
+    if unknown := {*names} - HISTORIES.keys():
+        sys.exit(f"not in HISTORIES: {', '.join(sorted(unknown))}")
+    before, asked = kept() if KEPT.is_file() else {}, [*filterfalse(missing, names or HISTORIES)]
+    now = {name: untaken(before[name]) for name in HISTORIES if name in before and name not in asked}
+    now |= {name: record_and_take(name).digests for name in asked}
+    for name in filter(missing, names or HISTORIES):
         sys.stdout.write(f"{name}: kept as it was, because {missing(name)} is not here; new tables are not taken\n")
     KEPT.write_text(text(now), encoding="utf-8")
     for name in sorted(before.keys() | now.keys()):
@@ -565,4 +572,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
