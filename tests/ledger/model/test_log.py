@@ -458,7 +458,7 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "trade_recorded.v1",
         "trades_voided.v1",
         "version_required.v1",
-    ]
+    ], "a new event adds its stored name here; one that is here never changes"
 
 
 def test_an_event_does_not_change_once_it_has_happened() -> None:

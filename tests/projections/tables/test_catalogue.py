@@ -360,7 +360,7 @@ def test_questions_without_a_contest_have_standings_and_medians() -> None:
     projections = oracle.projected(opened(), forecast(), resolution())
     lengths = {name: len(projections.table(name)) for name in CATALOGUE}
     rows = {"questions": 1, "forecasts": 2, "standing": 1, "consensus": 2}
-    assert lengths == dict.fromkeys(CATALOGUE, 0) | rows
+    assert lengths == dict.fromkeys(CATALOGUE, 0) | rows, "a table with rows of any question is named here"
 
 
 def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:

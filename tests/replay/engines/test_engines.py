@@ -280,7 +280,7 @@ def test_the_tables_in_parts_are_those_with_a_row_for_a_question_or_an_account(t
     asked: list[str] = []
     projections.table = lambda name: asked.append(name) or Projections.table(projections, name)  # type: ignore[method-assign, func-returns-value]
     summarize_parts(projections, CATALOGUE)
-    assert {*CATALOGUE} - {*asked} == {*IN_PARTS}
+    assert {*CATALOGUE} - {*asked} == {*IN_PARTS}, "IN_PARTS names each table that a question or an account has rows of"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "sqlite"])

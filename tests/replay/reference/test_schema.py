@@ -296,7 +296,9 @@ def test_what_the_schema_accepts_the_ledger_reads(kind: str, data: st.DataObject
     value = data.draw(made_values(whole["$defs"][kind], whole))
     assert accepted(value)
     code = code_of(_json(value))
-    assert not code or UNSAID[code](value), (code, value)
+    assert not code or UNSAID.get(code, lambda _: False)(value), (
+        f"{code} of {value}: a type of ledger/model/forms.py says what a field may be; what a schema cannot say, UNSAID"
+    )
 
 
 def _several(value: Any) -> bool:
