@@ -217,6 +217,7 @@ def _row(line: bytes) -> bytes:
 
 DIFFERENCE_COLUMNS = ("line", "row", "column", "claimed", "ours")  # after the columns of the key
 LARGEST_CLAIM = 2**28  # bytes
+MOST_STRANGE = 100_000  # rows of a file that our table does not have, or that are repeated
 MOST_SUGGESTED = 5  # contests in a remedy
 _DELIMITERS = ",;\t|"
 _MISSING = {"", "-", "\N{EM DASH}", "na", "n/a", "nan", "nat", "none", "null"}  # no number or instant, in any case
@@ -371,9 +372,10 @@ class Comparison:
     def differences(self) -> Iterator[ClaimDifference]:
         """Yield the differences: those of each row of the file, then the rows that it lacks.
 
-        Refuses: bad_csv (a row that cannot be read, or with more or fewer cells than the header).
+        Refuses: bad_csv (a row that cannot be read, or with more or fewer cells than the header; more than
+        `MOST_STRANGE` rows that our table does not have once).
         """
-        seen: dict[tuple[Any, ...], int] = {}
+        seen, strange = set[tuple[Any, ...]](), 0
         for line, cells in records_of(self._claim):
             self.rows += 1
             texts = {name: cells[place] for name, place in self._claim.places.items()}
@@ -381,6 +383,12 @@ class Comparison:
             comma = self._claim.decimal_comma
             key = tuple(_key_value(texts[name], self._kinds[name], decimal_comma=comma) for name in self._key)
             named = tuple(texts.get(name) for name in self._whole_key)
+            strange += key in seen or key not in self._ours
+            if strange > MOST_STRANGE:
+                raise _bad(
+                    f"more than {MOST_STRANGE:,} rows of the file are not in {self._table.name}, or repeated",
+                    f"give --table the table that the file has, or leave out rows that are not of {self._table.name}",
+                )
             if key in seen:
                 yield ClaimDifference(named, line, "repeated")
             elif key not in self._ours:
@@ -390,7 +398,7 @@ class Comparison:
                 self.agreeing += not different
                 for column, claimed, ours in different:
                     yield ClaimDifference(self._named(self._ours[key]), line, "differs", column, claimed, ours)
-            seen.setdefault(key, line)
+            seen.add(key)
         if not self._partial:
             for key, row in self._ours.items():
                 if key not in seen:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from heapq import nsmallest
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import comb
 from typing import IO, Any, NamedTuple
 
@@ -165,8 +165,10 @@ def evaluate(file: IO[bytes], season_at: Callable[[int], Replay], confidence: in
     if lacking := [column.name for column in SHEET if column.name not in {*claim.places, *_FILLED_IN - {"found"}}]:
         raise _bad(f"the sheet has no column {', '.join(lacking)}")
     lines = {}
-    for line, cells in records_of(claim):
+    for line, cells in islice(records_of(claim), MOST + 1):
         lines[line] = {name: cells[place] for name, place in claim.places.items()}
+    if len(lines) > MOST:
+        raise _bad(f"the sheet has more than {MOST:,} rows, the most that a sample has")
     first = next(iter(lines.values()), None)
     if first is None or not _is_count(first["as_of"]) or first["by"] not in {"score", "amount"}:
         raise _bad("the first row has no log position in as_of, or neither score nor amount in by")

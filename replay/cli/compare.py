@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 @click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
 @log_argument
 @click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
-@click.option("--show", metavar="TABLE", shell_complete=completion.tables, help="Compare this table.")
+@click.option(
+    "--show", metavar="TABLE", shell_complete=completion.tables, help="Compare this table; by default the leaderboard."
+)
 @click.option(
     "--rules",
     "rule_sets",
@@ -144,8 +146,6 @@ def _check_usage(show: str | None, *, several: bool, correlations: bool) -> None
         fail("several --rules print the leaderboard: leave out --show", USAGE)
     if correlations and not several:
         fail("--correlations needs several --rules", USAGE)
-    if show is None and not several:
-        fail("give --show TABLE, or several --rules", USAGE)
 
 
 def _check_contest(show: str, contest: str | None, rule_sets: tuple[str, ...], *, unseal: bool) -> None:

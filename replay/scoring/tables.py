@@ -14,9 +14,11 @@ from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
 from forecast_ledger.replay.scoring.options import Options
 
 DELIMITERS = ",;\t|"
+LARGEST, CELL = 2**28, 16  # bytes of a table in memory, about: those of its characters, and so many for each cell
 _ANSWERS = {"answer", "answers", "outcome", "outcomes", "resolution", "resolutions", "result", "results"}
 _SHEETS = "name the sheet with --sheet and, if the answers are on another, that with --answers-sheet"
 _CELLS = "give each row one cell for each column"
+_PARTS = "score a part of it, keep the map with --write-map, and append all of it by that map: append --map"
 _ROWS = "give it a row for each forecast"
 _TITLES = "delete what stands above the header, and give each column a name"
 
@@ -212,7 +214,7 @@ def _table(
     *,
     is_cut: bool = False,
 ) -> Table:
-    """Read the rows of a table. Refuses: bad_csv (no header, no rows, or a row without a certain end).
+    """Read the rows of a table. Refuses: bad_csv (no header, no rows, a row without a certain end, or too large).
 
     is_cut: a row that cannot be read ends the reading.
     """
@@ -235,12 +237,17 @@ def _whole_table(
         raise Refused("bad_csv", "column", twice, detail, remedy="rename one of them")
     rows, lines, seen = list[list[str]](), list[int](), dict[str, str]()
     fault: Refused | None = None
+    size = 0
     for line, cells, _ in reading:
         if isinstance(cells, Refused):
             if is_cut:
                 raise cells.about(f"{name}, {unit} {line}")
             odd = cells
         elif len(cells) == len(header):
+            size += CELL * len(cells) + sum(map(len, cells))
+            if size > LARGEST:
+                detail = f"{name}: up to {unit} {line} it takes {LARGEST >> 20} MiB, the most that one step scores"
+                raise Refused("bad_csv", "", None, detail, remedy=_PARTS)
             rows.append([seen.setdefault(cell, cell) for cell in cells])  # one object for each text
             lines.append(line)
             continue

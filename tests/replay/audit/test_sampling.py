@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.replay.audit import sampling
 from forecast_ledger.replay.audit.sampling import MILLION, draw, drawn_by_amount, drawn_by_chance, upper_limit
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.reading.replay import replay
@@ -233,6 +234,18 @@ def test_a_sheet_that_was_not_drawn_from_the_log_is_refused(tmp_path: Path, fiel
     path = tmp_path / "sheet.csv"
     path.write_text("item,by\n1,score\n", encoding="utf-8")
     assert "the sheet has no column as_of, " in run("sample", log, "--evaluate", str(path)).stderr
+
+
+def test_a_sheet_with_more_rows_than_a_sample_has_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row after the limit is the last that is read, whatever follows it."""
+    log, rows = season(tmp_path), sheet(season(tmp_path), "--size", "3")
+    monkeypatch.setattr(sampling, "MOST", 2)
+    with Path(filled(tmp_path, rows)).open("a", encoding="utf-8") as file:
+        file.write('"a cell without an end')
+    told = run("sample", log, "--contest", PLAIN, "--evaluate", str(tmp_path / "sheet.csv"))
+    assert (told.exit_code, "the sheet has more than 2 rows" in told.stderr) == (USAGE, True), told.stderr
 
 
 def test_columns_that_an_examiner_adds_are_left_alone(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forecast_ledger.replay.audit import compare as comparing
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE
 from tests.replay.cli.test_main import run
 
@@ -85,6 +86,19 @@ def test_wrong_usage_is_told_with_the_names_that_there_are(
     result = run("compare", log, claim(tmp_path, PUBLISHED), *options)
     assert (result.exit_code, result.stdout) == (USAGE, "")
     assert message in result.stderr
+
+
+def test_a_file_of_rows_that_are_not_those_of_the_table_is_refused(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to a limit each is listed; beyond it, the file is of another table, and would fill the memory."""
+    monkeypatch.setattr(comparing, "MOST_STRANGE", 2)
+    some = run("compare", log, claim(tmp_path, PUBLISHED + "Zoe,1\nA,$108.00\n"), *OPTIONS)
+    assert (some.exit_code, "repeated rows: 1" in some.stderr, "extra rows: 1" in some.stderr) == (FINDINGS, True, True)
+    for more in ("Zoe,1\nYan,1\nXia,1\n", "A,$108.00\n" * 3):
+        result = run("compare", log, claim(tmp_path, PUBLISHED + more), *OPTIONS)
+        assert (result.exit_code, result.stdout) == (USAGE, "")
+        assert "more than 2 rows of the file are not in leaderboard, or repeated" in result.stderr
 
 
 def test_a_log_that_does_not_exist_is_not_created(tmp_path: Path) -> None:

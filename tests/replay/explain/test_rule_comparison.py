@@ -99,6 +99,14 @@ def test_correlations_are_told_and_can_be_printed_as_a_table(log: str) -> None:
     assert [row[:3] for row in rows[1:]] == [("own", "peer-2024-03", 4), ("baseline", "peer-2024-03", 4)]
 
 
+def test_the_table_that_is_compared_by_default_is_the_leaderboard(log: str) -> None:
+    """The options say what else there might be; which table, most people mean."""
+    options = ["what-if", log, "--contest", "plain", "--without", "C"]
+    found, asked_for = run(*options), run(*options, "--show", "leaderboard")
+    assert found.stdout
+    assert (found.exit_code, found.stdout, found.stderr) == (asked_for.exit_code, asked_for.stdout, asked_for.stderr)
+
+
 def test_rule_sets_of_one_name_are_numbered(log: str, tmp_path: Path) -> None:
     """A file has a JSON object, with or without a byte order mark; its name may be that of a preset, or of another."""
     path = tmp_path / "mine.json"
@@ -112,7 +120,6 @@ def test_rule_sets_of_one_name_are_numbered(log: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rules", "baseline"], "give --show TABLE"),
         (["--rules", "baseline", "--rules", "spot-peer", "--show", "scores"], "leave out --show"),
         (["--rules", "baseline", "--show", "scores", "--correlations"], "--correlations needs several --rules"),
         (["--rules", "@no-such-file", "--show", "scores"], "no-such-file: No such file or directory"),

@@ -11,6 +11,7 @@ from pyarrow import parquet as pq
 
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.scoring import tables as reading
 from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.plan import plan
 from forecast_ledger.replay.scoring.score import record
@@ -723,6 +724,19 @@ def test_a_table_that_cannot_be_read_to_its_end_has_no_board(name: str, tmp_path
     (tmp_path / "f.csv").write_bytes(table)
     told = refused(tmp_path, {}, str(tmp_path / "f.csv"))
     assert [part for part in said if part not in told] == [], told
+
+
+def test_a_table_that_takes_too_much_memory_is_refused_at_the_row_that_exceeds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of `rain,ada,0.9,1` counts for 4 x 16 and 11 characters, 75 bytes; the second exceeds 149, and not 150."""
+    tables = {"f.csv": "question,user,p,outcome\nrain,ada,0.9,1\nsnow,ada,0.8,1\n"}
+    monkeypatch.setattr(reading, "LARGEST", 150)
+    assert scored(tmp_path, tables) == {"ada": "0.025"}  # (0.1² + 0.2²) / 2
+    monkeypatch.setattr(reading, "LARGEST", 149)
+    told = refused(tmp_path, tables, str(tmp_path / "f.csv"))
+    assert "f.csv: up to line 3 it takes " in told
+    assert "append --map" in told
 
 
 def test_a_row_without_a_question_or_a_forecaster_is_left_out_and_counted(tmp_path: Path) -> None:
