@@ -201,8 +201,8 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
         return []
     digits = digits_of([float(row["score"]) for row in rows])
     (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
-    best = "least" if lower_is_better(projections.facts.contests[name].opened.rules) else "largest"
-    said = f"{who} is first with {mine}, and {other} second with {second} (the {best} is best)"
+    better = "lower" if lower_is_better(projections.facts.contests[name].opened.rules) else "higher"
+    said = f"{who} is first with {mine}, and {other} second with {second} ({better} is better)"
     return [*filter(None, [who_may_be_first(intervals)]), said]
 
 
@@ -214,7 +214,7 @@ def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str
         return []
     most = max(prizes, key=lambda who: prizes[who])
     currency = projections.facts.contests[name].opened.currency
-    return [f"The largest prize is {most}'s, {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()]
+    return [f"{most} wins most: {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()]
 
 
 def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
@@ -246,7 +246,7 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     if 2 * done < every:
         findings.append(f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}")
     if every < LEAST_CLUSTERS:
-        findings.append("1 question says little" if every == 1 else f"{every:,} questions say little")
+        findings.append(f"{count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell")
     return findings
 
 

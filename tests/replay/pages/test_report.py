@@ -299,7 +299,7 @@ def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path:
     story += [forecast(participant="ada", quantiles=[10**10]), forecast(participant="bob", quantiles=[3])]
     report(log([*story, resolution(value=4)]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "bob is first with 1, and ada second with 9,999,999,996 (the least is best)" in words
+    assert "bob is first with 1, and ada second with 9,999,999,996 (lower is better)" in words
     assert "bob 1 1 90.0%" in words
     assert "9,999,999,996" in words
     for kind in ("board", "pairwise"):
@@ -389,7 +389,7 @@ def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> Non
 
 
 def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
-    """Of the consensus, whose forecasts the picture shows, at each probability that it gave; two say little."""
+    """Of the consensus, whose forecasts the picture shows, at each probability that it gave; two can tell little."""
     path = log("metaculus-2022")
     picture = plot(path, "calibration", tmp_path / "calibration.svg", contest="plain")
     table = replay(path).table("corp_band").rows()
@@ -412,7 +412,7 @@ def test_a_board_of_means_over_different_questions_says_so(story: str, differ: b
     assert ("A score is the mean over the questions that a participant forecast on" in words) == differ
     assert ("adjusted rank" in words) == differ
     assert "“Possible ranks” are those" not in words  # a set needs 20 questions
-    assert "say little" in words  # there are fewer than 20 questions
+    assert "too few to tell" in words  # there are fewer than 20 questions
     for row in replay(path).table("adjusted_scores").rows() if differ else ():
         assert row["by"] != "contest" or row["rank"] is None or row["adjusted_score"][:5] in words
 
@@ -440,8 +440,8 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
     report(log([*story, *(resolution(question) for question in given)]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
     assert "ada is first with 0.0100, and bob second with 0.4250" not in words  # cy is second, with (.0025 + .64) / 2
-    assert "ada is first with 0.0100, and cy second with 0.3212 (the least is best)" in words
-    effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions say little"
+    assert "ada is first with 0.0100, and cy second with 0.3212 (lower is better)" in words
+    effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions are too few to tell"
     assert f"ada forecast on 1 of 2 questions; {effects}" in words
 
 
