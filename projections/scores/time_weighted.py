@@ -286,8 +286,10 @@ class Quotients(NamedTuple):
 
     def terms(self, factor: int = 1) -> Iterator[tuple[int, int]]:
         """Yield the quotients times a factor, as numerator and denominator."""
-        rates = [(factor * divisor.denominator, divisor.numerator) for divisor in self.divisors]
-        for number, which in zip(self.numerators.integers(), self.place.tolist(), strict=True):
+        place = self.place.tolist()
+        used = ((which, self.divisors[which]) for which in {*place})
+        rates = {which: (factor * divisor.denominator, divisor.numerator) for which, divisor in used}
+        for number, which in zip(self.numerators.integers(), place, strict=True):
             yield number * rates[which][0], rates[which][1]
 
 

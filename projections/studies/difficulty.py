@@ -40,7 +40,7 @@ from forecast_ledger.projections.core.estimates import matrix_product, wide_matr
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.scored_questions import NAMED, Questions, lower_is_better
+from forecast_ledger.projections.scores.scored_questions import NAMED, lower_is_better
 from forecast_ledger.projections.studies import two_way
 from forecast_ledger.projections.studies.two_way import Cells, Part, Peeled
 
@@ -465,33 +465,45 @@ class Reviewed(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question: its exact scores, and coverages, by participant code, its scores in order, and their median."""
+    """A question: its exact scores, and coverages, by participant code, its scores in order, and their median.
+
+    rounded: the median, 1e-9.
+    """
 
     question: int
     own: dict[int, tuple[Fraction, int]]
     ordered: list[Fraction]
     median: Fraction
+    rounded: int
 
 
-def reviews(
-    rules: RuleSet, scored: ContestScores, participants: Sequence[int], consensus: int, floored: Collection[int] = ()
+def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
+    rules: RuleSet,
+    scored: ContestScores,
+    participants: Sequence[int],
+    consensus: int,
+    *,
+    floored: Collection[int] = (),
+    compared: Collection[int] | None = None,
 ) -> Iterator[Reviewed]:
     """Yield the questions of each participant, given by code, in the order of what they gained.
 
     consensus: the participant code of the consensus. floored: those of them whose total is divided by the least
-    coverage, so that a question without a forecast counts.
+    coverage, so that a question without a forecast counts. compared: whose scores medians and ranks are among; the
+    participants, if it is not given.
 
-    They are the questions with a weight on which one of the participants has a forecast; medians and ranks are among
-    these participants. Questions are in the order of what they gained times their weight, then of their ids; those that
-    the rules leave out come last.
+    They are the questions with a weight on which one of those who are compared has a forecast. Questions are in the
+    order of what they gained times their weight, then of their ids; those that the rules leave out come last.
     """
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
-    asked = [*_asked(rules, scored, {*participants})]
+    asked = [*_asked(rules, scored, {*(participants if compared is None else compared)})]
+    asked.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
-        rows, counts = [], isinstance(TOTALS[rules.total].divisor, int) or participant in floored
-        for one in asked:
+        ordered, left_out = [], list[Reviewed]()
+        counts = isinstance(TOTALS[rules.total].divisor, int) or participant in floored
+        for by_id, one in enumerate(asked):
             score, covered = one.own.get(participant, (None, 0))
             missing = imputed.get(one.question, Fraction(0) if counts else None)
             counted = missing if score is None else score
@@ -500,16 +512,14 @@ def reviews(
             shown = [None if each is None else round_to_points(each) for each in (score, counted, gained)]
             row = Reviewed(
                 participant, one.question, 0, shown[0], rank, len(one.own), covered, attainable[one.question],
-                round_to_points(one.median), *shown[1:],
+                one.rounded, *shown[1:],
             )  # fmt: skip
-            rows.append((_order(questions, one.question, gained), row))
-        rows.sort()
-        yield from (row._replace(place=place) for place, (_, row) in enumerate(rows, 1))
-
-
-def _order(questions: Questions, question: int, gained: Fraction | None) -> tuple[bool, Fraction, str]:
-    worth = Fraction(0) if gained is None else -gained * int(questions.weight[question])
-    return gained is None, worth, questions.answers[question].question.question
+            if gained is None:
+                left_out.append(row)
+            else:
+                ordered.append((-gained * int(questions.weight[one.question]), by_id, row))
+        rows = [*(row for _, _, row in sorted(ordered)), *left_out]
+        yield from (row._replace(place=place) for place, row in enumerate(rows, 1))
 
 
 def _asked(rules: RuleSet, scored: ContestScores, participants: set[int]) -> Iterator[_Asked]:
@@ -528,7 +538,8 @@ def _asked(rules: RuleSet, scored: ContestScores, participants: set[int]) -> Ite
             own[question][participant] = score, int(covered)
     for question, by_participant in sorted(own.items()):
         ordered = sorted(score for score, _ in by_participant.values())
-        yield _Asked(question, by_participant, ordered, median(ordered))
+        middle = median(ordered)
+        yield _Asked(question, by_participant, ordered, middle, round_to_points(middle))
 
 
 def median(ordered: Sequence[Fraction]) -> Fraction:

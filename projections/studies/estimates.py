@@ -52,6 +52,10 @@ class Near(NamedTuple):
         """Return some columns of some rows; the guard is that of a row."""
         return Near(self.value[np.ix_(rows, columns)], self.guard[rows])
 
+    def times(self, sign: int) -> "Near":
+        """Return the numbers times 1 or -1."""
+        return self._replace(value=self.value * sign)
+
     def take(self, rows: Int64Array | slice) -> "Near":
         """Return some rows."""
         return Near(self.value[rows], self.guard[rows])
@@ -63,6 +67,19 @@ class Near(NamedTuple):
 
 def _near(value: Floats, guard: Floats) -> Near:
     return Near(value, guard * _WIDER + np.abs(value) * _ROUNDING)
+
+
+def drawn_estimates(owner: Int64Array, unit: Int64Array, value: Floats, people: int, times: Int64Array) -> Near:
+    """Return the sums of the values of each owner, each as often as its unit is drawn, shape (p, b).
+
+    owner, unit, value: of weighted numbers, shape (n,). times: integers from 0 on, shape (u, b).
+    """
+    sums, sizes = np.zeros((2, people, len(times)))
+    np.add.at(sums, (owner, unit), value)
+    np.add.at(sizes, (owner, unit), np.abs(value))
+    share = _INPUT + (np.bincount(owner).max(initial=0) + len(times) + 8) * _ROUNDING
+    often = floats(times)
+    return Near(sums @ often, (sizes @ often) * (share * _WIDER))
 
 
 def turned_sums(difference: Floats, size: Floats, begins: Int64Array, times: Int64Array) -> Near:

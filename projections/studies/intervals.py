@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -33,6 +34,7 @@ from forecast_ledger.projections.studies.replicates import (
     Totals,
     check_size,
     coverages_of,
+    drawn_totals,
     draws_of,
     rows_of,
     totals_of,
@@ -48,19 +50,20 @@ class ResampledBoard(NamedTuple):
     """The boards of all replicates, shape (p, b), in the order of the board's rows.
 
     total: 1e-9. alike: a number for each row; rows with the same number have the same scores. rank: 0 for rows without
-    a rank. prize: 1e-6. paid: which rows can win a prize, shape (p,). grounds: what the rows rest on.
+    a rank; certain where it is 1 or at the end of the best 5%, of rows of which something is said. prize: 1e-6. paid:
+    which rows can win a prize, shape (p,). grounds: what the rows rest on.
     """
 
-    total: Totals
+    total: Drawn
     alike: Int64Array
     rank: Int64Array
     prize: Int64Array
     paid: BoolArray
     grounds: Grounds
 
-    def levels(self, level_ppm: int) -> Int64Array:
-        """Return the share of the replicates between the ends of each row's intervals, 1e-6, shape (p,)."""
-        clusters, row = np.unique(self.grounds.clusters, return_inverse=True)
+    def levels(self, level_ppm: int, rows: Int64Array) -> Int64Array:
+        """Return the share of the replicates between the ends of the intervals of some rows, 1e-6, shape (rows,)."""
+        clusters, row = np.unique(self.grounds.clusters[rows], return_inverse=True)
         every = [expanded_level(level_ppm, own, self.grounds.strata) for own in clusters.tolist()]
         return int64_array(every)[row.reshape(-1)]
 
@@ -77,17 +80,21 @@ def resample(
     check_size(len(board), units.size, rules.replicates)
     drawn, which = _distinct(units.times(seed, rules.replicates))
     every = rows_of(rules, scored, units, place)
+    grounds = grounds_of(scored, units, every, len(board))
     rows, alike = _without_copies(every, len(board))
     draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
-    totals = totals_of(rules, rows, draws)
-    ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
-    worth = totals.times(-1 if lower_is_better(rules) else 1).drawn()
-    rank, prize = np.zeros((2, len(board), len(drawn)), np.int64)
     by_take = rules.rank_by == "take"
+    for_takes = TAKES[rules.take].between is not None and (by_take or contest.opened.pool > 0)
+    totals = totals_of(rules, rows, draws) if for_takes else None
+    total = drawn_totals(rules, rows, draws) if totals is None else totals.drawn()
+    ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
+    rank, prize = np.zeros((2, len(board), len(drawn)), np.int64)
     if not by_take:
-        rank[ranked] = ranks(worth, alike[ranked])
+        worth = total.times(-1 if lower_is_better(rules) else 1)
+        told = np.array([not grounds.withheld[row] for row in ranked.tolist()], bool)
+        rank[ranked] = ranks(worth, alike[ranked], told, best_places(len(ranked)))
     able = np.zeros(len(board), bool)
-    if TAKES[rules.take].between is not None and (by_take or contest.opened.pool):
+    if totals is not None:
         able[paid] = contest.opened.pool > 0
         prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
         for number, takes in _takes(rules, totals, coverages_of(rows, draws), np.flatnonzero(~certain)):
@@ -98,9 +105,7 @@ def resample(
                     if contest.opened.pool:
                         prize[paid, number] = divide(contest, own.paying(alike[paid].tolist()))[1]
                     break
-    grounds = grounds_of(scored, units, every, len(board))
-    total = totals.take(alike).at(which)
-    return ResampledBoard(total, alike, rank[:, which], prize[:, which], able, grounds)
+    return ResampledBoard(total.take(alike).at(which), alike, rank[:, which], prize[:, which], able, grounds)
 
 
 def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
@@ -143,39 +148,42 @@ def _by_id(board: Sequence[BoardRow]) -> Int64Array:
     return int64_array(sorted(able, key=lambda number: board[number].participant))
 
 
-def ranks(worth: Drawn, alike: Int64Array) -> Int64Array:
+def ranks(worth: Drawn, alike: Int64Array, told: BoolArray, places: int) -> Int64Array:
     """Return the ranks 1, 2, 2, 4 in each replicate, the largest number first, shape (p, b); undefined ones are last.
 
-    alike: the rows of `worth` that are compared, shape (p,).
+    alike: the rows of `worth` that are compared, shape (p,). Those whose order floats leave open share the first of
+    their ranks, unless one of them is `told`, shape (p,), and that rank is 1 or some are within `places` and not all.
     """
-    near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1)
+    near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1).astype(np.int32)
     lowest = near.value.min(initial=0) - 8 * near.guard.max(initial=0) - 1
     value = np.where(name < 0, lowest, near.value)
     order = np.argsort(-value, axis=0, kind="stable")
-    ordered, names = (np.take_along_axis(each, order, axis=0) for each in (value, name))
-    close, doubtful = np.zeros_like(order, bool), np.zeros_like(order, bool)
+    ordered, close = np.take_along_axis(value, order, axis=0), np.zeros_like(order, bool)
     close[1:] = ordered[:-1] - ordered[1:] <= 2 * near.guard.max(axis=0, initial=0)
-    doubtful[1:] = close[1:] & (names[1:] != names[:-1])
     in_order = np.maximum.accumulate(np.where(close, 0, np.arange(1, len(value) + 1)[:, None]), axis=0)
     placed = np.empty_like(order)
     np.put_along_axis(placed, order, in_order, axis=0)
-    _decide(worth, placed, name, doubtful, in_order)
+    edges = in_order[sorted({0, places - 1} & {*range(len(value))})]
+    del near, value, order, ordered, close, in_order  # large
+    for first in edges:
+        _decide(worth, placed, name, first, told)
     return placed
 
 
-def _decide(worth: Drawn, placed: Int64Array, name: Int64Array, doubtful: BoolArray, in_order: Int64Array) -> None:
-    """Put those apart who share a rank only because their numbers are near each other.
+def _decide(worth: Drawn, placed: Int64Array, name: NDArray[np.int32], first: Int64Array, told: BoolArray) -> None:
+    """Put those apart who share a rank only because their numbers are near each other, if one of them is told.
 
-    doubtful: where one is near the one before, but not known to be the same, in the order of ranks `in_order`.
+    first: the rank that they share in each replicate, shape (b,).
     """
+    shared = placed == first
+    alike = np.where(shared, name, len(worth.defined)).min(axis=0) == np.where(shared, name, -1).max(axis=0)
     tied = list[tuple[int, Int64Array]]()
     asked: defaultdict[int, list[int]] = defaultdict(list)
-    for column in np.flatnonzero(doubtful.any(axis=0)).tolist():
-        for rank in {*in_order[doubtful[:, column], column].tolist()}:
-            rows = np.flatnonzero(placed[:, column] == rank)
-            tied.append((column, rows))
-            for own in {*name[rows, column].tolist()}:
-                asked[own].append(column)
+    for column in np.flatnonzero(shared[told].any(axis=0) & ~alike).tolist():
+        rows = np.flatnonzero(shared[:, column])
+        tied.append((column, rows))
+        for own in {*name[rows, column].tolist()}:
+            asked[own].append(column)
     exact = {own: dict(zip(at, worth.exact(own, int64_array(at)), strict=True)) for own, at in asked.items()}
     for column, rows in tied:
         numbers = [exact[own][column] for own in name[rows, column].tolist()]
@@ -315,37 +323,40 @@ def intervals(
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
         return BoardIntervals([], NO_SETS)
+    units, sets = units_of(rules, scored), board_rank_sets(contest, scored, board, place, seed)
+    grounds = grounds_of(scored, units, rows_of(rules, scored, units, place), len(board))
+    every = [
+        Interval(row, clusters, withheld, None, sets.allowed.get(number), None, None, None)
+        for number, (row, clusters, withheld) in enumerate(
+            zip(board, grounds.clusters.tolist(), grounds.withheld, strict=True)
+        )
+    ]
+    told = np.flatnonzero([not withheld for withheld in grounds.withheld])
+    if not len(told):
+        return BoardIntervals(every, sets)
     drawn = resample(contest, scored, board, place, seed)
-    sets = board_rank_sets(contest, scored, board, place, seed)
-    ranked = sum(row.rank is not None for row in board)
-    levels, every = drawn.levels(rules.level_ppm), []
-    for number, (row, score) in enumerate(zip(board, score_ends(drawn, levels), strict=True)):
-        withheld = withheld_of(drawn.grounds, number, score)
-        said = not withheld
-        rank = drawn.rank[number] if said and row.rank is not None else None
-        every.append(
-            Interval(
-                row=row,
-                clusters=int(drawn.grounds.clusters[number]),
-                withheld=withheld,
-                score=score if said else None,
-                rank_set=sets.allowed.get(number),
-                first=None if rank is None else _share(rank == 1),
-                best=None if rank is None else _share(rank <= best_places(ranked)),
-                prize=_ends(drawn.prize[number], int(levels[number])) if said and drawn.paid[number] else None,
-            )
+    levels, last = drawn.levels(rules.level_ppm, told), best_places(sum(row.rank is not None for row in board))
+    for number, level, score in zip(told.tolist(), levels.tolist(), score_ends(drawn, told, levels), strict=True):
+        if withheld := withheld_of(grounds, number, score):
+            every[number] = every[number]._replace(withheld=withheld)
+            continue
+        rank = None if board[number].rank is None else drawn.rank[number]
+        every[number] = every[number]._replace(
+            score=score,
+            first=None if rank is None else _share(rank == 1),
+            best=None if rank is None else _share(rank <= last),
+            prize=_ends(drawn.prize[number], level) if drawn.paid[number] else None,
         )
     return BoardIntervals(every, sets)
 
 
-def score_ends(drawn: ResampledBoard, levels: Int64Array) -> list[Ends]:
-    """Return the ends of the score of each row, 1e-9, at its own level, 1e-6."""
-    found: list[Ends] = [None] * len(levels)
-    total = drawn.total.drawn()
+def score_ends(drawn: ResampledBoard, rows: Int64Array, levels: Int64Array) -> list[Ends]:
+    """Return the ends of the scores of some rows, 1e-9, each at its own level, 1e-6."""
+    found: list[Ends] = [None] * len(rows)
     for level in np.unique(levels).tolist():
-        rows = np.flatnonzero(levels == level)
-        for row, own in zip(rows.tolist(), drawn_ends(total.take(rows), level), strict=True):
-            found[row] = own
+        at = np.flatnonzero(levels == level)
+        for place, own in zip(at.tolist(), drawn_ends(drawn.total.take(rows[at]), level), strict=True):
+            found[place] = own
     return found
 
 

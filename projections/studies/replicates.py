@@ -26,7 +26,7 @@ from forecast_ledger.projections.core.estimates import (
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mean_kind
-from forecast_ledger.projections.studies.estimates import Near, near_fixed
+from forecast_ledger.projections.studies.estimates import Near, drawn_estimates, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, Units, check_range
 
 PLACES = 32
@@ -311,28 +311,34 @@ class Totals(NamedTuple):
             lambda row, at: self.exact(int(rows[row]), at),
         )
 
-    def at(self, which: Int64Array) -> "Totals":
-        """Return the numbers in these replicates."""
-        return Totals(
-            self.fixed.at(which),
-            self.defined[:, which],
-            lambda row, at: self.exact(row, which[at]),
-        )
-
-    def times(self, sign: int) -> "Totals":
-        """Return the numbers times 1 or -1."""
-        return Totals(
-            self.fixed.times(sign),
-            self.defined,
-            lambda row, at: [sign * each for each in self.exact(row, at)],
-        )
-
 
 def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:
     """Return the totals of all replicates. Raises Refused(out_of_range): they, or the weights, are too large."""
     totals = _drawn(partial(_total, rules, draws), rows, draws)
     check_range(int(abs(totals.fixed.low).max(initial=0)) >> PLACES)
     return totals
+
+
+def drawn_totals(rules: RuleSet, rows: Rows, draws: Draws) -> Drawn:
+    """Return the totals of all replicates for comparisons. Raises as `totals_of` does.
+
+    If their divisors are integers, floats say them nearly; else they are computed as `totals_of` does.
+    """
+    _, _, divisor, floored = TOTALS[rules.total]
+    if rules.total in KIND_TOTALS or divisor == "covered":
+        return totals_of(rules, rows, draws).drawn()
+    number = np.full((1, len(draws.times)), WEIGHT)
+    if isinstance(divisor, int):
+        number *= divisor
+    else:
+        number = _INTEGERS[divisor](rows, draws, None) * (WEIGHT // _UNITS[divisor])
+        if floored:
+            number = np.maximum(number, rules.least_coverage * WEIGHT)
+    sums = drawn_estimates(rows.owner, rows.unit, rows.score.estimates(), draws.people, draws.times.T)
+    near = sums.over(number)
+    check_range(int(np.abs(near.value).max(initial=0)))
+    exact = _exactly(partial(_total, rules, draws), rows, draws)
+    return Drawn(near, np.broadcast_to(number != 0, near.value.shape), exact)
 
 
 def coverages_of(rows: Rows, draws: Draws) -> Totals:
@@ -343,6 +349,14 @@ def coverages_of(rows: Rows, draws: Draws) -> Totals:
 def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
     """Return what a quotient of sums is in every replicate."""
     numerators, divisors = quotient(partial(_fixed, rows, draws, PLACES))
+    defined = np.broadcast_to(divisors.low != 0, numerators.low.shape)
+    return Totals(numerators.over(divisors), defined, _exactly(quotient, rows, draws))
+
+
+def _exactly(
+    quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws
+) -> Callable[[int, Int64Array], list[Fraction]]:
+    """Return what gives a quotient of sums of a row of the board in some replicates, as fractions."""
 
     def of(row: int) -> Rows:
         own = rows.take(np.flatnonzero(rows.owner == row))
@@ -353,8 +367,7 @@ def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Dr
         found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
         return found
 
-    defined = np.broadcast_to(divisors.low != 0, numerators.low.shape)
-    return Totals(numerators.over(divisors), defined, exact)
+    return exact
 
 
 def _fixed(rows: Rows, draws: Draws, places: int, name: str, kind: int | None = None) -> Fixed:

@@ -190,6 +190,10 @@ class Drawn(NamedTuple):
     defined: BoolArray
     exact: Callable[[int, Int64Array], Sequence[Fraction]]
 
+    def times(self, sign: int) -> "Drawn":
+        """Return the numbers times 1 or -1."""
+        return Drawn(self.near.times(sign), self.defined, lambda row, at: [sign * each for each in self.exact(row, at)])
+
     def take(self, rows: Int64Array) -> "Drawn":
         """Return some rows."""
         return Drawn(self.near.take(rows), self.defined[rows], lambda row, at: self.exact(int(rows[row]), at))

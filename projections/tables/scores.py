@@ -1,6 +1,6 @@
 """The tables of scores, and of the parts that each is the sum of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import product
 from operator import attrgetter
@@ -314,19 +314,25 @@ _PARTICIPANT_REVIEW = schema("""
 """)
 
 
-def participant_review_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant on a board and each question of the contest that one of them forecast on."""
+def participant_review_values(
+    analysis: Analysis, contest: str | None = None, only: Collection[str] | None = None
+) -> list[Values]:
+    """One row for each participant on a board and each question of the contest that one of them forecast on.
+
+    contest: only this one. only: only these participants, compared with all.
+    """
     analysis.tally_all()
     facts, names, asked = analysis.facts, totals.score_labels(analysis.facts), analysis.facts.question_codes.labels
     rows = []
-    for contest in analysis.contests:
-        scored, on_board = analysis.scored(contest), {row.participant for row in analysis.board(contest)}
-        shown = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
-        shown.sort(key=names.__getitem__)
-        rules, floored = facts.contests[contest].opened.rules, _floored(analysis, contest)
-        for row in reviews(rules, scored, shown, len(facts.participant_codes.labels), floored):
+    for name in analysis.contests if contest is None else [contest]:
+        scored, on_board = analysis.scored(name), {row.participant for row in analysis.board(name)}
+        every = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
+        every.sort(key=names.__getitem__)
+        shown = [person for person in every if only is None or names[person] in only]
+        rules, floored = facts.contests[name].opened.rules, _floored(analysis, name)
+        for row in reviews(rules, scored, shown, len(facts.participant_codes.labels), floored=floored, compared=every):
             question = asked[scored.questions.code[row.question]]
-            rows.append((contest, names[row.participant], row.place, question, *row[3:]))
+            rows.append((name, names[row.participant], row.place, question, *row[3:]))
     return columns_of_rows(rows, _PARTICIPANT_REVIEW.columns)
 
 

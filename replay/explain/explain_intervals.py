@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.ledger.model.rules import ALONE, RuleSet
@@ -52,8 +54,8 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     units = units_of(rules, scored)
     seed = projections.seed(contest, "intervals")
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
-    level = int(drawn.levels(rules.level_ppm)[number])
-    score = drawn_limits(drawn.total.drawn(), number, level)
+    [level] = drawn.levels(rules.level_ppm, np.array([number])).tolist()
+    score = drawn_limits(drawn.total, number, level)
     withheld = withheld_of(drawn.grounds, number, score and (score.least, score.greatest))
     score = None if withheld else score
     prize = limits(drawn.prize[number], level) if drawn.paid[number] and not withheld else None

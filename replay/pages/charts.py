@@ -51,6 +51,7 @@ from forecast_ledger.replay.pages.pictures import (
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
+MOST_PLACES = 20_000  # on the boards of a line, one for each of its answers
 MOST_TICKS = 10
 MOST_FIRST = 5  # names of those who may be first
 SHORT = timedelta(days=2)  # a span of time whose axis has hours
@@ -138,7 +139,8 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     opened, answers = facts.contests[contest], int((scored.questions.weight > 0).sum())
     if answers < FEWEST or len(names) < FEWEST:
         return None
-    size, led = -(-answers // MOST_ANSWERS), dict.fromkeys(names, 0)
+    most = min(MOST_ANSWERS, max(MOST_PLACES // len(final), FEWEST))
+    size, led = -(-answers // most), dict.fromkeys(names, 0)
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
     for number, (_, tally) in enumerate(tallies_over_time(facts, opened, scored), start=1):
         if number % size and number != answers:

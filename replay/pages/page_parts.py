@@ -9,6 +9,7 @@ import numpy as np
 
 from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.scores import participant_review_values
 from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
@@ -119,9 +120,11 @@ def by_participant(
     return found
 
 
-def reviewed_ends(projections: Projections, contest: str) -> dict[str, tuple[list[Row], int]]:
-    """Return the questions of each participant that gained most and least, the best first, and how many count."""
-    table = projections.table("participant_review").only("contest", contest)
+def reviewed_ends(
+    projections: Projections, contest: str, participants: Collection[str]
+) -> dict[str, tuple[list[Row], int]]:
+    """Return the questions that gained some participants most and least, the best first, and how many count."""
+    table = projections.as_table("participant_review", participant_review_values(projections, contest, participants))
     counted = defaultdict[int, list[int]](list)
     gained = plain_values(table.numbers("gained"))
     for row, (code, points) in enumerate(zip(table.ids("participant").codes.tolist(), gained, strict=True)):

@@ -527,8 +527,9 @@ def _excluded(projections: Projections, name: str) -> str:
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
     """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
     board = rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]
-    reviewed = reviewed_ends(projections, name)
-    scored = by_participant(projections, "scores", name, {row["participant"] for row in board})
+    shown = {row["participant"] for row in board}
+    reviewed = reviewed_ends(projections, name, shown)
+    scored = by_participant(projections, "scores", name, shown)
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
     found = []

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -19,8 +20,8 @@ from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.studies import replicates
-from forecast_ledger.projections.studies.estimates import Near
+from forecast_ledger.projections.studies import intervals, replicates
+from forecast_ledger.projections.studies.estimates import Near, drawn_estimates
 from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
 from forecast_ledger.projections.studies.resampling import Drawn, drawn_ends, drawn_limits
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -290,3 +291,40 @@ def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
     """It is possible, if seldom, for who forecast on one question of many."""
     never = Drawn(Near(np.zeros((1, 19)), np.zeros((1, 1))), np.zeros((1, 19), bool), lambda _, __: [])
     assert (drawn_limits(never, 0, 900_000), drawn_ends(never, 900_000)) == (None, [None])
+
+
+@pytest.mark.parametrize(
+    ("told", "places", "expected"),
+    [
+        ((0, 1, 2, 3), 3, [1, 2, 3, 4]),
+        ((0, 1, 2, 3), 2, [1, 2, 3, 3]),
+        ((2,), 3, [1, 1, 3, 4]),
+        ((1,), 3, [1, 2, 3, 3]),
+        ((), 3, [1, 1, 3, 3]),
+    ],
+)
+def test_ranks_are_decided_exactly_where_somebody_is_told_of_them(
+    told: tuple[int, ...], places: int, expected: list[int]
+) -> None:
+    """Floats say that two are about 3 and two about 1; the exact numbers are 3, 2.9, 1.1 and 1."""
+    exact = [Fraction(3), Fraction("2.9"), Fraction("1.1"), Fraction(1)]
+    near = Near(np.array([[3.0], [3.0], [1.0], [1.0]]), np.full((4, 1), 0.25))
+    worth = Drawn(near, np.ones((4, 1), bool), lambda row, at: [exact[row]] * len(at))
+    found = intervals.ranks(worth, np.arange(4), np.isin(np.arange(4), told), places)
+    assert found[:, 0].tolist() == expected
+
+
+def test_estimates_of_drawn_sums_are_within_their_guards() -> None:
+    """Beside exact sums of the same floats, of which a few are far larger than the others and cancel."""
+    random = Random(5)
+    values = [random.uniform(-1, 1) * 10 ** random.randrange(12) for _ in range(60)]
+    owner, unit = np.arange(60) % 2, np.array([random.randrange(9) for _ in range(60)])
+    often = np.array([[random.randrange(4) for _ in range(5)] for _ in range(9)])
+    near = drawn_estimates(owner, unit, np.array(values), 2, often)
+    off = 0
+    for who, replicate in product(range(2), range(5)):
+        exact = sum(Fraction(values[row]) * int(often[unit[row], replicate]) for row in range(who, 60, 2))
+        error = abs(Fraction(near.value[who, replicate]) - exact)
+        assert error <= Fraction(near.guard[who, replicate]) <= Fraction(10**12) / 2**40
+        off += error > 0
+    assert off

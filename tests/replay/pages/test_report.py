@@ -288,16 +288,19 @@ def test_a_page_of_many_contests_computes_each_table_once(
 
     monkeypatch.setattr(Projections, "table", table)
     report(log("metaculus-2022"), tmp_path / "page.html")
-    assert {"intervals", "participant_review", "scores"} <= asked.keys()
+    assert {"intervals", "scores"} <= asked.keys()
     assert {*asked.values()} == {1}
 
 
 def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path: Path) -> None:
     """Ten billion away from the answer, a score is beyond the sums of replicates; everything else is shown."""
     rules = RuleSet(name="far", quantile_kernel="pinball", total="mean", period="covered")
-    story: list[AnyCommand] = [contest(rules=rules), opened(kind="numeric", range=RANGE), entry()]
-    story += [forecast(participant="ada", quantiles=[10**10]), forecast(participant="bob", quantiles=[3])]
-    report(log([*story, resolution(value=4)]), tmp_path / "page.html")
+    story: list[AnyCommand] = [contest(rules=rules)]
+    for name in (f"q{number:02}" for number in range(20)):  # with fewer, nothing is drawn
+        story += [opened(name, kind="numeric", range=RANGE), entry(question=name)]
+        story += [forecast(name, "ada", quantiles=[10**10]), forecast(name, "bob", quantiles=[3])]
+        story.append(resolution(name, value=4))
+    report(log(story), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
     assert "bob is first with 1, and ada second with 9,999,999,996 (lower is better)" in words
     assert "bob 1 1 90.0%" in words
