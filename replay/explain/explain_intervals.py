@@ -17,9 +17,17 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
+from forecast_ledger.projections.studies.estimates import detectable_difference
 from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.studies.intervals import board_places, resample, withheld_of
-from forecast_ledger.projections.studies.resampling import Limits, Units, drawn_limits, first_draws, limits
+from forecast_ledger.projections.studies.resampling import (
+    LEAST_CLUSTERS,
+    Limits,
+    Units,
+    drawn_limits,
+    first_draws,
+    limits,
+)
 from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.replay.explain.explain_boards import (
     board_row,
@@ -98,9 +106,10 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
     """Explain the comparison of two participants: their scores on each common question.
 
     The numbers are those of the table `pairwise`, where the participant with the better rank comes first. They are
-    computed for this pair alone, so that there is no p-value adjusted for all pairs. Raises, first that applies: what
-    `read_log` raises; Refused: unknown_contest, nothing_standing (one of the two is not on the board, or they have no
-    question in common), out_of_range.
+    computed for this pair alone, so that there is no p-value adjusted for all pairs. From 20 clusters on, `detectable`
+    is the true difference that such a test finds in 80% of contests with as many clusters. Raises, first that applies:
+    what `read_log` raises; Refused: unknown_contest, nothing_standing (one of the two is not on the board, or they have
+    no question in common), out_of_range.
     """
     reading = read_contest(source, contest, participant)
     projections, place = board_row(reading, contest, participant)
@@ -127,12 +136,33 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
         if scored.questions.weight[number] > 0
     ]
     del found["p_adjusted"]  # it depends on all pairs
+    found |= _power(opened.opened.rules, scored, scores[first], scores[second])
     described = {**number_key("pair", contest, place), **found, "digest": projections.scored_digest(contest)}
     words = (
         "the weighted mean of the differences of scores on common questions, above 0 if the participant is better; "
         "p is of this pair alone, and `table LOG pairwise` adjusts it for all pairs"
     )
     return explanation(reading, opened, described, parts, words)
+
+
+def _power(
+    rules: RuleSet, scored: ContestScores, one: dict[int, Fraction], other: dict[int, Fraction]
+) -> dict[str, Any]:
+    """Return in how many clusters two have scores, and which difference so many clusters can tell; by one field."""
+    units, weight = units_of(rules, scored), scored.questions.weight
+    sums: dict[int, tuple[Fraction, int]] = {}
+    for number in sorted(one.keys() & other.keys()):
+        if (unit := int(units.unit[number])) >= 0:
+            difference, own = sums.get(unit, (Fraction(0), 0))
+            share = int(weight[number])
+            sums[unit] = difference + share * (one[number] - other[number]), own + share
+    count, whole = len(sums), sum(own for _, own in sums.values())
+    if len(units.counts) > 1 or count < LEAST_CLUSTERS:
+        return {}
+    mean = sum((difference for difference, _ in sums.values()), Fraction(0)) / whole
+    squares = sum((difference - mean * own) ** 2 for difference, own in sums.values())
+    variance = Fraction(count, count - 1) * squares / whole**2
+    return {"clusters": count, "detectable": nine(detectable_difference(variance, rules.level_ppm))}
 
 
 def _scores(facts: Facts, scored: ContestScores, rules: RuleSet, participant: str) -> dict[int, Fraction]:

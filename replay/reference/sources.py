@@ -404,6 +404,12 @@ SOURCES = (
         "`intervals`: low and high with few clusters",
     ),
     Source(
+        "Cohen (1988)",
+        'J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd edition, section 2.4: t tests',
+        "ISBN 0-8058-0283-5",
+        "`explain LOG pair`: the difference that can be told",
+    ),
+    Source(
         "Owen (2007)",
         'A. B. Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2):386-411',
         "doi:10.1214/07-AOAS122",

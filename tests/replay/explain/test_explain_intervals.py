@@ -1,5 +1,6 @@
 """Intervals taken apart: their seed, the replicates at their limits, and the questions that were drawn in these."""
 
+from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from forecast_ledger import explain
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.studies import grounds
 from forecast_ledger.replay.cli.main import FINE
@@ -16,6 +19,8 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.projections.studies.test_intervals import redrawn
 from tests.replay.cli.test_main import run
+from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.logs import written
 from tests.support.paths import DATA
 from tests.support.seeds import seed_of
 from tests.system.test_stories import METACULUS
@@ -127,6 +132,35 @@ def test_a_pair_is_the_questions_that_both_have_forecast_on(log: str) -> None:
         assert abs(total - weight * Fraction(row["difference"])) <= Fraction(weight, 10**9)
         assert sum(Fraction(part["difference"]) > 0 for part in found.parts) == row["won"]
     assert rows
+
+
+def paired(folder: Path, questions: int, size: int) -> dict[str, Any]:
+    """Return what is said of a pair whose scores differ by 0.24 and 0.08 in turn, in groups of so many questions."""
+    told: list[AnyCommand] = [contest(rules=RuleSet(name="own", kernel="brier", period="covered", total="mean"))]
+    for number in range(questions):
+        name = f"q{number:02}"
+        told += [opened(name, group=f"g{number // size:02}"), entry(question=name), resolution(name)]
+        told.append(forecast(name, probability="0.9"))
+        told.append(forecast(name, "bo", at=day(10), probability="0.7" if number % 2 else "0.5"))
+    told.sort(key=lambda command: isinstance(command, ResolveQuestion))
+    return explain(written(folder / "pair.db", told), "pair", "cup", "ada", "bo").number
+
+
+def test_a_pair_says_which_difference_it_can_tell(tmp_path: Path) -> None:
+    """With 20 deviations of 0.08, the variance of the mean is 20 x 0.0064 / (19 x 20); quantiles are from a table."""
+    found = paired(tmp_path, 20, 1)
+    quantiles = Decimal("1.959963985") + Decimal("0.841621234")
+    expected = quantiles * (20 * Decimal("0.0064") / (19 * 20)).sqrt()
+    assert (found["difference"], found["clusters"]) == ("0.160000000", 20)
+    assert abs(Decimal(found["detectable"]) - expected) < Decimal("1e-9")
+
+
+def test_groups_are_what_counts_for_a_difference_that_can_be_told(tmp_path: Path) -> None:
+    """Forty questions in 20 groups of equal means: no deviation; in fewer than 20 groups nothing is said."""
+    assert (found := paired(tmp_path, 40, 2))["clusters"] == 20
+    assert found["detectable"] == "0.000000000"
+    (tmp_path / "few").mkdir()
+    assert not {"clusters", "detectable"} & paired(tmp_path / "few", 38, 2).keys()
 
 
 @pytest.mark.parametrize("story", [METACULUS])
