@@ -107,7 +107,7 @@ def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | N
     profit       the profit of each account over time
     score        the scores of the best participants after each answer
 
-    The finding, which is the title of the picture, and how to read it are written to stderr.
+    The finding, and how to read the picture, are above it and on stderr.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     from forecast_ledger.replay.pages.report import plot as drawn
 

@@ -21,6 +21,7 @@ from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.calibration import owner_band, owner_test
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
+from forecast_ledger.replay.pages.page_parts import board_finding
 from forecast_ledger.replay.pages.pictures import (
     BETTER,
     FAINT,
@@ -53,8 +54,7 @@ FEWEST = 2  # answers of a line, and lines of a picture
 MOST_ANSWERS = 60  # of a line
 MOST_PLACES = 20_000  # on the boards of a line, one for each of its answers
 MOST_TICKS = 10
-MOST_FIRST = 5  # names of those who may be first
-SHORT = timedelta(days=2)  # a span of time whose axis has hours
+SHORT = timedelta(days=5)  # a span of time whose axis has hours: from there on, the six marks are whole days
 
 
 def board(projections: Projections, contest: str) -> Picture | None:
@@ -93,43 +93,6 @@ def board(projections: Projections, contest: str) -> Picture | None:
     note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
     note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows))
     return Picture(board_finding(rows), note, columns, shown, specification)
-
-
-def board_finding(rows: Sequence[Row]) -> str:
-    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
-
-    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
-    >>> board_finding([ada, bob])
-    'ada is first'
-    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
-    'Any of 2 participants may be the best: ada and bob; ada is first'
-    """
-    first = [row for row in rows if row["rank"] == 1]
-    if not first:
-        return "Nobody has a rank"
-    if len(first) > 1:
-        words = f"{len(first)} participants share the first rank"
-    elif sum(row["rank"] is not None for row in rows) == 1:
-        return f"{first[0]['participant']} is the only one with a rank"
-    else:
-        words = f"{first[0]['participant']} is first"
-    sure = who_may_be_first(rows)
-    return f"{sure}; {words}" if sure else words
-
-
-def who_may_be_first(rows: Sequence[Row]) -> str:
-    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
-
-    >>> who_may_be_first([{"participant": "ada", "rank_set_low": 1}, {"participant": "bob", "rank_set_low": 2}])
-    'Only ada may be the best'
-    """
-    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
-    if not names:
-        return ""
-    if len(names) == 1:
-        return f"Only {names[0]} may be the best"
-    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
-    return f"Any of {len(names):,} participants may be the best{listed}"
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:

@@ -18,6 +18,7 @@ BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
 NEARLY = 10  # nearly everybody is all but one in ten
 MOST_SUBSEQUENT = 100  # events after a seal
+MOST_FIRST = 5  # names of those who may be first
 NONE = "-"  # in a cell: there is no such number
 
 
@@ -186,17 +187,83 @@ def span_cell(sure: Row, low: float, high: float, digits: int) -> Cell:
 
 
 def alike(board: Sequence[Row], ranges: Sequence[str]) -> str:
-    """Say in a sentence which ranks are possible, if they are the same for nearly everybody; else nothing.
+    """Say in a sentence which ranks are possible, if they are the same for nearly everybody who has some.
 
     >>> ada, bob = {"participant": "ada"}, {"participant": "bob"}
     >>> alike([ada, bob], ["1 to 2", "1 to 2"]), alike([ada, bob], ["1", "2"])
     ('Possible ranks are 1 to 2 for all 2.', '')
     >>> alike([ada] * 10 + [bob], ["1 to 11"] * 10 + ["3 to 11"])
     'Possible ranks are 1 to 11 for 10 of 11, and for bob 3 to 11.'
+    >>> alike([ada, bob, bob], ["1 to 3", "", "1 to 3"])
+    'Possible ranks are 1 to 3 for all 2 of whom they can be said.'
     """
-    for words, number in Counter(ranges).most_common(1):
-        others = [f"{row['participant']} {own or NONE}" for row, own in zip(board, ranges, strict=True) if own != words]
-        if words and number > 1 and len(others) * NEARLY <= len(ranges):
-            several = f"{number:,} of {len(ranges):,}, and for {', '.join(others)}" if others else f"all {number:,}"
+    known = [(row["participant"], words) for row, words in zip(board, ranges, strict=True) if words]
+    for words, number in Counter(words for _, words in known).most_common(1):
+        others = [f"{who} {own}" for who, own in known if own != words]
+        if number > 1 and len(others) * NEARLY <= len(known):
+            several = f"{number:,} of {len(known):,}" if others else f"all {number:,}"
+            several += " of whom they can be said" * (len(known) < len(board))
+            several += f", and for {', '.join(others)}" * bool(others)
             return f"Possible ranks are {words} for {several}."
     return ""
+
+
+def board_finding(rows: Sequence[Row]) -> str:
+    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
+
+    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
+    >>> board_finding([ada, bob])
+    'ada is first'
+    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
+    'Any of 2 participants may be the best: ada and bob; ada is first'
+    """
+    first = [row for row in rows if row["rank"] == 1]
+    if not first:
+        return "Nobody has a rank"
+    if len(first) > 1:
+        words = f"{len(first)} participants share the first rank"
+    elif sum(row["rank"] is not None for row in rows) == 1:
+        return f"{first[0]['participant']} is the only one with a rank"
+    else:
+        words = f"{first[0]['participant']} is first"
+    sure = who_may_be_first(rows)
+    return f"{sure}; {words}" if sure else words
+
+
+def who_may_be_first(rows: Sequence[Row]) -> str:
+    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
+
+    >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
+    >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
+    'Only ada may be the best'
+    >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
+    'Only bob may be the best of the 1 with enough questions to tell'
+    """
+    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
+    if not names:
+        return ""
+    told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
+    among = f" of the {told:,} with enough questions to tell" * (told < ranked)
+    if len(names) == 1:
+        return f"Only {names[0]} may be the best{among}"
+    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
+    return f"Any of {len(names):,} participants may be the best{among}{listed}"
+
+
+def printed_table(columns: Iterable[str], rows: Sequence[Row]) -> Table:
+    """Return rows as they are printed."""
+    names = [*columns]
+    texts = {name for name in names if any(isinstance(row[name], str) and not _is_number(row[name]) for row in rows)}
+    headings = [(str if name in texts else Number)(name.replace("_", " ")) for name in names]
+    return Table(headings, [["" if row[name] is None else str(row[name]) for name in names] for row in rows])
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdecimal()
+
+
+def range_text(low: Any, high: Any) -> str:
+    """Return two ends in words, or one if they are the same; nothing without them."""
+    if low is None:
+        return ""
+    return str(low) if low == high else f"{low} to {high}"

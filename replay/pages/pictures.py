@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
@@ -13,6 +14,7 @@ from forecast_ledger.replay.reading.blocks import escape_controls
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of the widths by which labels are placed
 WIDTH = 560  # of a picture, in pixels, without its labels
+TITLE, NOTE = 70, 90  # characters in a line above a picture
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
 
@@ -73,6 +75,14 @@ def specify(values: list[Row], **parts: Any) -> dict[str, Any]:
             "range": {"category": [*COLOURS]},
         },
     }
+
+
+def titled(picture: Picture) -> Picture:
+    """Return a picture that stands alone: its title and its note are part of it, in lines that fit."""
+    words = {"text": wrap(picture.title, TITLE), "subtitle": wrap(picture.note, NOTE)}
+    style = {"anchor": "start", "frame": "bounds", "offset": 12, "subtitlePadding": 4}
+    colour = {"color": "currentColor", "subtitleColor": "currentColor"}
+    return picture._replace(specification=picture.specification | {"title": words | style | colour})
 
 
 def visible(part: Any) -> Any:

@@ -15,7 +15,16 @@ from forecast_ledger.replay.audit.verify import SavedCheckpoint
 from forecast_ledger.replay.files.manifest import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.pages.findings import HOUR
 from forecast_ledger.replay.pages.page_parts import Contest
-from forecast_ledger.replay.pages.pictures import VEGA_LITE, KnownTables, Picture, count, to_png, to_svg, visible
+from forecast_ledger.replay.pages.pictures import (
+    VEGA_LITE,
+    KnownTables,
+    Picture,
+    count,
+    titled,
+    to_png,
+    to_svg,
+    visible,
+)
 from forecast_ledger.replay.pages.sections import contest_section
 from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.pages.working_paper import Audit, Paper, working_paper
@@ -123,8 +132,9 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
 ) -> Picture:
     """Draw one picture of a contest, and return it.
 
-    kind: one of `PLOTS`. out: a file whose name ends in .svg, .png or .json, the Vega-Lite specification with its
-    data. contest: its id; it can be left out if the log has only one. log, name, as_of, on_progress: as in `replay`.
+    kind: one of `PLOTS`. out: a file whose name ends in .svg or .png, with title and note above the picture, or in
+    .json, the Vega-Lite specification with its data. contest: its id; it can be left out if the log has only one. log,
+    name, as_of, on_progress: as in `replay`.
 
     Raises, first that applies: KeyError (no such kind), ValueError (another ending), the errors of `replay`,
     Refused(unknown_contest; malformed: there are several contests; nothing_standing: nothing to draw), Unavailable (the
@@ -163,8 +173,8 @@ def specification(picture: Picture) -> bytes:
 
 
 FORMATS: dict[str, Callable[[Picture], bytes]] = {
-    ".svg": lambda picture: to_svg(picture).encode(),
-    ".png": to_png,
+    ".svg": lambda picture: to_svg(titled(picture)).encode(),
+    ".png": lambda picture: to_png(titled(picture)),
     ".json": specification,
 }
 

@@ -1,9 +1,8 @@
 """The sections of a report: what each contest is, its board, its pictures and its participants."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
@@ -14,7 +13,6 @@ from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.charts import CHARTS, board_finding, who_may_be_first
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,
     NONE,
@@ -24,18 +22,23 @@ from forecast_ledger.replay.pages.page_parts import (
     Participant,
     alike,
     beyond,
+    board_finding,
     by_participant,
     digits_of,
     ends_of,
     in_table,
     kinds_of,
+    printed_table,
+    range_text,
     reviewed_ends,
     row_anchor,
     short_table,
     span_cell,
     subsequent_part,
+    who_may_be_first,
 )
 from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg, without_intervals
+from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import (
@@ -176,10 +179,7 @@ LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
-    try:
-        intervals = rows_of(projections, "intervals", name)
-    except Refused:  # `left_out` says why
-        intervals = []
+    intervals = _intervals(projections, name)
     board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
     findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
     findings += _paid(projections, name, board) + _doubts(board, adjusted)
@@ -191,6 +191,25 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     return Part("Leaderboard", "", "Leaderboard, best first", cells), findings
 
 
+def _intervals(projections: Projections, name: str) -> list[Row]:
+    """Return the rows of the table `intervals`; [] if there are none, and `left_out` says why."""
+    try:
+        return rows_of(projections, "intervals", name)
+    except Refused:
+        return []
+
+
+def _score_digits(projections: Projections, name: str) -> int:
+    """Return how many decimals the scores of a board have, wherever they are on the page."""
+    if intervals := _intervals(projections, name):
+        return digits_of(_scale(_drawn_numbers(intervals)))
+    return digits_of([float(row["score"]) for row in rows_of(projections, "leaderboard", name)])
+
+
+def _drawn_numbers(intervals: Sequence[Row]) -> list[float]:
+    return [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
+
+
 def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> list[str]:
     """Say who may be the best, if that is known, and which scores the first two of a board have.
 
@@ -199,7 +218,7 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
     rows = [row for row in board if row["rank"] is not None][:2]
     if [row["rank"] for row in rows] != [1, 2]:
         return []
-    digits = digits_of([float(row["score"]) for row in rows])
+    digits = _score_digits(projections, name)
     (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
     better = "lower" if lower_is_better(projections.facts.contests[name].opened.rules) else "higher"
     said = f"{who} is first with {mine}, and {other} second with {second} ({better} is better)"
@@ -255,9 +274,8 @@ def _board(
 ) -> Part:
     """Return the leaderboard with intervals. adjusted: what `_adjusted` returns."""
     board = rows_of(projections, "leaderboard", name)
-    numbers = [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
-    scale = _scale(numbers)
-    digits = digits_of(scale)
+    numbers = _drawn_numbers(intervals)
+    scale, digits = _scale(numbers), _score_digits(projections, name)
     columns: dict[str, Sequence[str]] = {
         "participant": [
             Cell(row["participant"], link=row_anchor(anchor, "participant", number)) for number, row in enumerate(board)
@@ -265,7 +283,7 @@ def _board(
         Number("rank"): [NONE if row["rank"] is None else str(row["rank"]) for row in board],
         Number("score"): [f"{float(row['score']):,.{digits}f}" for row in board],
         "interval": [span_cell(sure, *scale, digits) for sure in intervals],
-        Number("possible ranks"): [_range(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
+        Number("possible ranks"): [range_text(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
         Number("first in samples"): [
             "" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals
         ],
@@ -285,7 +303,7 @@ def _board(
     if any(float(row["prize"] or 0) for row in board):
         columns[Number("prize")] = [f"{float(row['prize'] or 0):,.2f}" for row in board]
         columns[Number("prize interval")] = [
-            _range(*(sure[end] and f"{float(sure[end]):,.2f}" for end in ("prize_low", "prize_high")))
+            range_text(*(sure[end] and f"{float(sure[end]):,.2f}" for end in ("prize_low", "prize_high")))
             for sure in intervals
         ]
     shown = {heading: cells for heading, cells in columns.items() if any(cells)}
@@ -293,7 +311,7 @@ def _board(
     if scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
-    if words := alike(board, shown.get("possible ranks", [])):
+    if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
         note += f" {words}"
         del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
@@ -349,12 +367,6 @@ def _scale(numbers: Sequence[float]) -> tuple[float, float]:
     return (near if near - low > room else low), (far if high - far > room else high)
 
 
-def _range(low: Any, high: Any) -> str:
-    if low is None:
-        return ""
-    return str(low) if low == high else f"{low} to {high}"
-
-
 LEAST_FORECASTS = 5  # of a picture of calibration
 MOST_NAMED = 10  # participants who are excluded for one reason
 MOST_LISTED = 60  # questions
@@ -371,7 +383,7 @@ _STATES = {
     "open": "open: its board is not sealed, and may change",
     "sealed": "sealed: its board does not change any more",
 }
-FORECAST_CHARTS = {"board", "score", "pairwise", "calibration", "coverage"}
+FORECAST_CHARTS = {"board", "score", "pairwise", "calibration", "coverage", "pit", "intervals"}
 
 
 def contest_section(
@@ -397,7 +409,7 @@ def contest_section(
     parts += subsequent_part(projections, name)
     parts += _questions_part(projections, name) + [part for part in others if part is not None]
     figures = [
-        Figure(picture.title, picture.note, to_svg(picture), _table(picture.columns, picture.rows))
+        Figure(picture.title, picture.note, to_svg(picture), printed_table(picture.columns, picture.rows))
         for kind, picture in pictures.items()
         if kind not in {"board", "prizes"}  # they are in the board's own rows
         and not _says_little(kind, picture)
@@ -411,7 +423,7 @@ def contest_section(
         left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
     if has_board and "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
         few = f"it would be drawn from fewer than {LEAST_FORECASTS} forecasts; {in_table('calibration')}"
-        left_out.append(f"Not shown: {CHARTS['calibration'].words}. Reason: {few}.")
+        left_out.append(f"Not shown: {REPORTED['calibration'].words}. Reason: {few}.")
     facts = contest_facts(projections, row)
     if same:
         facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
@@ -451,7 +463,7 @@ def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], 
     """Return the pictures of a contest by kind, and why others are left out: a contest is too large for some tables."""
     pictures: dict[str, Picture] = {}
     left_out = []
-    for kind, chart in CHARTS.items():
+    for kind, chart in REPORTED.items():
         try:
             picture = chart.draw(projections, name)
         except Refused as error:
@@ -532,7 +544,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
     scored = by_participant(projections, "scores", name, shown)
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
-    found = []
+    found, of_board = [], _score_digits(projections, name)
     for number, row in enumerate(board):
         who, of_scores = row["participant"], scored.get(row["participant"], [])
         counted, every = reviewed.get(who, ([], 0))
@@ -541,7 +553,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         done, asked = map(int, row["completion"].split("/"))
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
-            f"{rank} with a score of {float(row['score']):,.{digits}f}; forecasts on {done:,} of "
+            f"{rank} with a score of {float(row['score']):,.{of_board}f}; forecasts on {done:,} of "
             f"{count(asked, 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
@@ -568,18 +580,6 @@ def _questions(rows: Sequence[Row], titles: dict[str, str], digits: int, reviewe
         cells.append(line)
     names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
     return Table(["question", *map(Number, names)], cells)
-
-
-def _table(columns: Iterable[str], rows: Sequence[Row]) -> Table:
-    """Return rows as they are printed."""
-    names = [*columns]
-    texts = {name for name in names if any(isinstance(row[name], str) and not _is_number(row[name]) for row in rows)}
-    headings = [(str if name in texts else Number)(name.replace("_", " ")) for name in names]
-    return Table(headings, [["" if row[name] is None else str(row[name]) for name in names] for row in rows])
-
-
-def _is_number(text: str) -> bool:
-    return text.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:

@@ -189,9 +189,11 @@ def _counts(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, float]:
     return counts
 
 
-PLOTS: dict[str, Chart] = CHARTS | {  # every kind of picture; a report has those of CHARTS
-    "options": Chart("how often outcomes of multiple-choice questions happened", options),
+REPORTED: dict[str, Chart] = CHARTS | {  # of a report
     "pit": Chart("in which tenth of numeric forecasts the answers fell", pit),
     "intervals": Chart("how often answers fell within central intervals", intervals),
+}
+PLOTS: dict[str, Chart] = REPORTED | {  # every kind of picture
+    "options": Chart("how often outcomes of multiple-choice questions happened", options),
     "learning": Chart("mean scores on consecutive parts of the questions", learning),
 }

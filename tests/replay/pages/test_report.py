@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections
-from forecast_ledger.replay.pages.charts import CHARTS, board_finding
-from forecast_ledger.replay.pages.pictures import to_svg
+from forecast_ledger.replay.pages.charts import CHARTS
+from forecast_ledger.replay.pages.page_parts import board_finding
+from forecast_ledger.replay.pages.pictures import titled, to_svg
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale, account_parts, accounts
 from forecast_ledger.replay.reading import blocks
@@ -352,7 +354,8 @@ def test_a_picture_is_drawn_from_its_specification(kind: str, reported: dict[str
     contest_id = "week-1" if kind == "profit" else "plain"
     path = str(reported[contest_id] / "log.db")
     picture = plot(path, kind, tmp_path / "one.svg", contest=contest_id)
-    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(picture)
+    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(titled(picture))
+    assert all(escape(word) in to_svg(titled(picture)) for word in f"{picture.title} {picture.note}".split())
     plot(path, kind, tmp_path / "one.png", contest=contest_id)
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     plot(path, kind, tmp_path / "one.json", contest=contest_id)

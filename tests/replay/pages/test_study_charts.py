@@ -1,15 +1,17 @@
 """Pictures of studies: their numbers by hand, and that they are drawn."""
 
+from html import escape
 from pathlib import Path
 
 import pytest
 
+from forecast_ledger import report
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.cli.report import KINDS
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.pictures import Picture, to_svg
+from forecast_ledger.replay.pages.pictures import Picture, titled, to_svg
 from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
@@ -111,7 +113,7 @@ def test_scores_are_means_of_parts_in_the_order_of_answers(tmp_path: Path) -> No
 def test_a_picture_is_drawn(log: str, kind: str, tmp_path: Path) -> None:
     """By the command, as the picture itself; a contest without such forecasts has nothing to show."""
     assert run("plot", log, kind, str(tmp_path / "one.svg")).exit_code == FINE
-    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(drawn(log, kind))
+    assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(titled(drawn(log, kind)))
     other = replay(written(tmp_path / "log.db", [contest(), opened(), entry(), forecast()])).projections
     assert PLOTS[kind].draw(other, "cup") is None
 
@@ -120,3 +122,11 @@ def test_the_command_lists_every_picture_and_reports_have_fewer() -> None:
     """Its help is instant, so it does not import them."""
     assert tuple(sorted(PLOTS)) == KINDS
     assert NEW == ["intervals", "learning", "options", "pit"]
+
+
+def test_a_report_has_the_pictures_of_numeric_forecasts(log: str, tmp_path: Path) -> None:
+    """With their findings; those of options and of learning are drawn only by the command."""
+    report(log, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    found = {kind: f"<h3>{escape(drawn(log, kind).title)}</h3>" in page for kind in NEW}
+    assert found == {"pit": True, "intervals": True, "options": False, "learning": False}
