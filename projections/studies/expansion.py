@@ -8,6 +8,7 @@ from forecast_ledger.ledger.core.exact import WIDE
 MOST_DEGREES = 1_000  # of freedom: with more, an interval is as with so many, and hardly wider
 _PI = Decimal("3.141592653589793238462643383279502884197")
 _CLOSE = Decimal("1e-35")
+_FAR = Decimal(10)  # deviations, beyond which a normal distribution has less than 1e-22
 _PPM = 10**6
 
 
@@ -29,7 +30,7 @@ def expanded_level(level_ppm: int, clusters: int, strata: int = 1) -> int:
     degrees = min(max(clusters - strata, 1), MOST_DEGREES)
     with localcontext(WIDE):
         edge = student_edge(_ratio(level_ppm, _PPM), degrees) * _ratio(degrees + strata, degrees).sqrt()
-        return int((normal_share(edge) * _PPM).to_integral_value(ROUND_CEILING))
+        return int((normal_share(min(edge, _FAR)) * _PPM).to_integral_value(ROUND_CEILING))
 
 
 def student_edge(level: Decimal, degrees: int) -> Decimal:
@@ -87,10 +88,22 @@ def _top(degrees: int) -> Decimal:
 
 
 def _student_share(edge: Decimal, degrees: int, top: Decimal) -> Decimal:
-    """Return the share within -t and t: an incomplete beta function, as a series in t² / (n + t²)."""
-    part = _ratio(edge * edge, degrees + edge * edge)
-    term, total, number = Decimal(1), Decimal(1), Decimal(3)
-    while term > _CLOSE * total * (1 - part):
-        term *= _ratio(part * (degrees + number - 2), number)
-        total, number = total + term, number + 2
-    return _ratio(2 * top * edge * total, _spread(edge, degrees))
+    """Return the share within -t and t: an incomplete beta function, as a series in t² / (n + t²) or its complement.
+
+    The smaller of the two is at most 1/2, so that a series has few terms, however large t is.
+    Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, formulas 26.5.2 and 26.5.4.
+    """
+    scale = _ratio(2 * top * edge, _spread(edge, degrees))
+    inside, outside = (_ratio(part, degrees + edge * edge) for part in (edge * edge, degrees))
+    if inside <= outside:
+        return scale * _series(inside, degrees + 1, 3)
+    return 1 - _ratio(scale * _series(outside, degrees + 1, degrees + 2), degrees)
+
+
+def _series(part: Decimal, above: int, below: int) -> Decimal:
+    """Return 1 + a/b part + a/b (a + 2)/(b + 2) part² + …, with a = above and b = below; part is at most 1/2."""
+    term, total = Decimal(1), Decimal(1)
+    while term > _CLOSE * total:
+        term *= _ratio(part * above, below)
+        total, above, below = total + term, above + 2, below + 2
+    return total

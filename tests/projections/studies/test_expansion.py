@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from functools import cache
-from math import gamma, pi, sqrt
+from math import gamma, pi, sqrt, tan
 from statistics import NormalDist
 
 import pytest
@@ -51,6 +51,12 @@ def expanded(level: float, clusters: int, strata: int) -> float:
 def test_quantiles_are_those_of_the_printed_tables(level: str, degrees: int, edge: str) -> None:
     """NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, critical values of Student's t."""
     assert round(student_edge(Decimal(level), degrees), 3) == Decimal(edge)
+
+
+def test_a_far_quantile_takes_few_terms() -> None:
+    """With one degree of freedom it is tan(π level / 2), here 636.6; a series in t² alone has ten million terms."""
+    assert float(student_edge(Decimal("0.999"), 1)) == pytest.approx(tan(pi * 0.4995), rel=1e-9)
+    assert expanded_level(999_000, 2) == 10**6
 
 
 def test_the_normal_share_is_that_of_the_printed_tables() -> None:
