@@ -274,18 +274,19 @@ def test_digests_do_not_depend_on_the_size_of_batches(
     assert digests(tables_of(log)) == reference[1]
 
 
-def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
-    """The logs differ in recorded_at and in their digests; two tables have recorded_at in them, and draws do not."""
-    log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
-    assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
-    changed = digests(tables_of(log))
-    assert {name for name in CATALOGUE if changed[name] != reference[1][name]} == {"admissions", "forecasts"}
+def test_digests_do_not_depend_on_the_stores_clock_or_the_size_of_chunks(
+    path: str, log: str, tmp_path: Path, reference: tuple[str, Digests]
+) -> None:
+    """The logs differ in recorded_at and in their digests; two tables have recorded_at in them, and draws do not.
 
-
-def test_digests_do_not_depend_on_the_size_of_chunks(log: str, reference: tuple[str, Digests]) -> None:
-    """Questions with more forecasts than a chunk are scored one by one, others in groups, or all are together."""
-    projections = Projections(replay(log).projections.facts, CHUNK)
-    assert {name: projections.table(name).digest() for name in CATALOGUE} == reference[1]
+    Questions with more forecasts than a chunk are scored one by one, others in groups, or all are together.
+    """
+    other, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
+    assert appended(other, season(path), 50, lambda: next(ticks)) != reference[0]
+    of_others, of_these = (Projections(replay(each).projections.facts, CHUNK) for each in (other, log))
+    changed = {name for name in CATALOGUE if of_others.table(name).digest() != reference[1][name]}
+    assert changed == {"admissions", "forecasts"}
+    assert {name: of_these.table(name).digest() for name in changed} == {name: reference[1][name] for name in changed}
 
 
 ELSEWHERE = {  # as different from this process as can be
