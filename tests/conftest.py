@@ -103,3 +103,4 @@ def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (grounds, rank_sets):
         monkeypatch.setattr(module, "LEAST_CLUSTERS", 1)
     monkeypatch.setattr(grounds, "LEAST_OUTCOMES", 0)
+    monkeypatch.setattr(grounds, "LEAST_HEAVY", {})

@@ -51,6 +51,7 @@ KEPT = Path(__file__).with_suffix(".json")
 SOURCES = {"flusight": flusight.SOURCE, "replication": replication.SOURCE}  # which are not part of the project
 # Tables that take long of these; their digests are kept of all other histories.
 LARGE = (
+    "adjusted_intervals",
     "corp_band",
     "intervals",
     "pairwise",

@@ -19,6 +19,7 @@ _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
 _WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
 _INPUT = PRODUCT + _ROUNDING  # of a weighted number; see `weighted_estimates`
 _TINY = 2.0**-900  # a norm below this is taken for 0
+_NUMBERS = 1 << 20  # in an array: replicates at a time x participants x participants
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
 
 
@@ -236,3 +237,114 @@ def detectable_difference(variance: Fraction, level_ppm: int) -> Fraction:
     normal = NormalDist()
     quantiles = normal.inv_cdf(1 - (10**6 - level_ppm) / (2 * 10**6)) + normal.inv_cdf(POWER)
     return Fraction(round(quantiles * np.sqrt(variance.numerator / variance.denominator) * 10**9), 10**9)
+
+
+# --- Least squares in replicates: participants and questions have effects on scores, and questions are drawn again.
+
+
+class Design(NamedTuple):
+    """Scores, shape (n,). owner: from 0 to people - 1. question: from 0 on. unit, weight: of each question, (q,)."""
+
+    owner: Int64Array
+    question: Int64Array
+    unit: Int64Array
+    weight: Int64Array
+    people: int
+
+
+class _Sums(NamedTuple):
+    """Sums over the questions of units, or of replicates, first axis; see `_sums_by_unit`."""
+
+    matrix: Floats
+    right: Floats
+    size: Floats
+    shares: Floats
+    drawn: Floats
+    means: Floats
+    sizes: Floats
+    weights: Floats
+
+
+def refitted(design: Design, scores: list[Fraction], times: Int64Array) -> tuple[Near, BoolArray]:
+    """Return the adjusted scores of each replicate, shape (p, b), and whether they are defined.
+
+    They are if whoever has a score on what is drawn is connected by common questions. times: how often each unit is
+    drawn, shape (b, u).
+
+    Effects x of participants have as many equations, A x = b, after those of questions are solved; to the numbers of A
+    is added the same for each two, so that the sum of the effects is 0. An approximate inverse M says how far its
+    solution may be off: |x - x'| is at most |M| |b - A x'| / (1 - |1 - M A|), by the largest row.
+    Source: Rump (2010), Acta Numerica 19:287-449, doi:10.1017/S096249291000005X.
+    """
+    by_unit = _sums_by_unit(design, scores, times.shape[1])
+    size = max(_NUMBERS // design.people**2, 1)
+    found = [
+        _fitted(_Sums(*(_weighted(floats(times[begin : begin + size]), own) for own in by_unit)), design)
+        for begin in range(0, len(times), size)
+    ]
+    value, guard, defined = (np.concatenate(each).T for each in zip(*found, strict=True))
+    return Near(value, guard), defined
+
+
+def _weighted(times: Floats, sums: Floats) -> Floats:
+    found: Floats = (times @ sums.reshape(len(sums), -1)).reshape(len(times), *sums.shape[1:])
+    return found
+
+
+def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> _Sums:
+    """Return the sums of each unit: A without signs out of its diagonal, of which are made those of replicates."""
+    owner, question, unit, weight, people = design
+    score = np.array([each.numerator / each.denominator for each in scores], np.float64)
+    count = np.bincount(question)
+    mean = np.bincount(question, score) / count
+    size = np.bincount(question, np.abs(score)) / count
+    heavy, asked = floats(weight), unit[question]
+    share = heavy / count
+    sums = _Sums(*(np.zeros((units, *(people,) * each)) for each in (2, 1, 1, 1, 1, 0, 0, 0)))
+    order = np.argsort(question, kind="stable")
+    for number, own in enumerate(np.split(owner[order], np.cumsum(count)[:-1])):
+        sums.matrix[unit[number]][np.ix_(own, own)] += share[number]
+    np.add.at(sums.right, (asked, owner), heavy[question] * (score - mean[question]))
+    np.add.at(sums.size, (asked, owner), heavy[question] * (np.abs(score) + size[question]))
+    np.add.at(sums.shares, (asked, owner), share[question])
+    np.add.at(sums.drawn, (asked, owner), heavy[question])
+    np.add.at(sums.means, unit, heavy * mean)
+    np.add.at(sums.sizes, unit, heavy * size)
+    np.add.at(sums.weights, unit, heavy)
+    return sums
+
+
+def _fitted(sums: _Sums, design: Design) -> tuple[Floats, Floats, BoolArray]:
+    """Return adjusted scores, how far they may be off, and whether they are defined, shape (b, p) each."""
+    people, one = design.people, np.eye(design.people)
+    present = sums.drawn > 0
+    both = present[:, :, None] & present[:, None, :]
+    connected = _connected(sums.matrix > 0, both)
+    few = (len(design.unit) + len(sums.matrix) + people + 16) * _ROUNDING  # of a sum of its terms' sizes
+    diagonal = one * sums.drawn[:, :, None]
+    size = diagonal + sums.matrix + both * sums.drawn.max(axis=1)[:, None, None]
+    matrix = diagonal - sums.matrix + both * sums.drawn.max(axis=1)[:, None, None] + one * ~present[:, :, None]
+    matrix[~connected] = one
+    inverse = np.linalg.inv(matrix)
+    found = (inverse @ sums.right[:, :, None])[..., 0]
+    wrong = np.abs(one - inverse @ matrix) + np.abs(inverse) @ size * (2 * few)
+    left = sums.right - (matrix @ found[:, :, None])[..., 0]
+    left = np.abs(left) + (sums.size + (size @ np.abs(found)[:, :, None])[..., 0]) * (2 * few)
+    short = 1 - wrong.sum(axis=2).max(axis=1) * (1 + 2 * few)
+    most = (np.abs(inverse) @ left[:, :, None])[..., 0].max(axis=1) * (1 + 2 * few)
+    off = np.where(short > 0, most / np.where(short > 0, short, 1), np.inf)
+    weights = np.where(sums.weights > 0, sums.weights, 1)
+    common = (sums.means - (sums.shares * found).sum(axis=1)) / weights
+    sizes = (sums.sizes + (sums.shares * np.abs(found)).sum(axis=1)) / weights + np.abs(found).max(axis=1)
+    guard = (2 * off + sizes * (4 * few)) * _WIDER
+    value = found + common[:, None]
+    return value, np.broadcast_to(guard[:, None], value.shape), present & connected[:, None]
+
+
+def _connected(common: BoolArray, both: BoolArray) -> BoolArray:
+    """Return in which replicates whoever is present is connected with all others, shape (b,)."""
+    reached, steps = common, 1
+    while steps < common.shape[1]:
+        near = reached.astype(np.float32)
+        reached, steps = np.asarray(near @ near > 0), 2 * steps
+    return np.asarray((reached | ~both).all(axis=(1, 2)))

@@ -1,51 +1,105 @@
-"""Grounds: how many clusters a row of a board rests on, and where they are too few for an interval."""
+"""Grounds: how many clusters a row of a board or a pair rests on, and where they are too few for an interval."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.studies.replicates import Rows
-from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Units
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.scores.scored_questions import kernel_of
+from forecast_ledger.projections.studies.expansion import expanded_level
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Ends, Units
 
 LEAST_OUTCOMES = 5  # clusters with the rarer answer: with fewer, replicates seldom have the scores that matter most
-WITHHELD = {  # why a row has no intervals
+LEAST_HEAVY = {  # clusters, for scores of which a few make much of the sum, chosen by simulation
+    "logarithms": 75,
+    "logarithms beside those of others": 50,
+    "errors of numbers": 400,
+    "errors of square roots": 100,
+}
+WITHHELD = {  # why there is no interval
     "few_clusters": f"scores in fewer than {LEAST_CLUSTERS} clusters (questions, or groups that are drawn together)",
+    "heavy_tails": "too few clusters for scores of which a few may make most of the sum (fewer than "
+    f"{', '.join(f'{least} for {name}' for name, least in LEAST_HEAVY.items())})",
     "rare_outcome": f"fewer than {LEAST_OUTCOMES} of its yes-no questions, or groups of them, have the rarer answer",
     "constant_score": "the same score in all samples",
+    "apart": "more than one sample of twenty leaves scores that no common questions connect",
+    "many_participants": "the effects of questions would take too long to fit in every sample",
 }
+_COMPARED = ("peers", "consensus", "median_score")  # references that are forecasts or scores of the same question
 
 
 class Grounds(NamedTuple):
-    """What each row of a board rests on.
+    """What each row of a board, or each pair, rests on.
 
     clusters: in which it has a score, by the field with fewest, shape (p,). strata: of clusters, by the field with
-    most. withheld: see `grounds_of`.
+    most. withheld: see `Standards`.
     """
 
     clusters: Int64Array
     strata: int
     withheld: list[str]
 
+    def levels(self, level_ppm: int) -> Int64Array:
+        """Return the share of the replicates between the ends of each row's intervals, 1e-6, shape (p,)."""
+        clusters, row = np.unique(self.clusters, return_inverse=True)
+        every = [expanded_level(level_ppm, own, self.strata) for own in clusters.tolist()]
+        return int64_array(every)[row.reshape(-1)]
 
-def grounds_of(scored: ContestScores, units: Units, rows: Rows, people: int) -> Grounds:
-    """Return the clusters of each row, and why its intervals would not hold, a key of WITHHELD; else "".
+    def withheld_of(self, row: int, ends: Ends) -> str:
+        """Return why nothing is said of a row, a key of WITHHELD; else "". ends: of its interval."""
+        constant = ends is not None and ends[0] == ends[1]
+        return self.withheld[row] or "constant_score" * constant
 
-    rows: the scores that count, imputed ones as well. In simulated contests with 20 clusters or more, intervals of 95%
-    hold in 92% to 97%; with 10, in 89%. Where events of yes-no questions are rare, they hold in 36% to 90%, because the
-    large scores have not been seen yet; of those with five clusters or more of either answer, in 94% to 99%. Numbers
-    of the spread of scores do not tell: where a large score is missing, the spread is small.
+
+class Standards(NamedTuple):
+    """What intervals of a contest need to hold.
+
+    with_yes, with_no: which units have a yes-no question with this answer, shape (u,). least: clusters. In simulated
+    contests with 20 clusters or more, intervals of 95% of bounded scores hold in 93% to 97%; with 10, in 89%. Those of
+    LEAST_HEAVY need more. Where events of yes-no questions are rare, intervals hold in 36% to 90%, because the large
+    scores have not been seen yet; of those with five clusters or more of either answer, in 94% to 99%. Numbers of the
+    spread of scores do not tell: where a large score is missing, the spread is small.
     """
-    with_yes, with_no = (_answered(scored, units, outcome) for outcome in (0, 1))
-    kinds = (np.ones_like(with_yes), with_yes | with_no, with_yes, with_no)
-    by_field = [[_clusters(rows, own, counted, people) for counted in kinds] for own in units.clusters]
-    reached = np.min([every for every, *_ in by_field], axis=0)
-    rare = np.any(
-        [(2 * binary > every) & (np.minimum(yes, no) < LEAST_OUTCOMES) for every, binary, yes, no in by_field], axis=0
-    )
-    reasons = np.where(reached < LEAST_CLUSTERS, "few_clusters", np.where(rare, "rare_outcome", ""))
-    return Grounds(reached, max(_strata(units)), reasons.tolist())
+
+    units: Units
+    with_yes: BoolArray
+    with_no: BoolArray
+    least: int
+
+    def grounds(self, owner: Int64Array, unit: Int64Array, rows: int) -> Grounds:
+        """Return the grounds of so many rows. owner, unit: a row and a unit in which it has a score, shape (n,)."""
+        binary = self.with_yes | self.with_no
+        kinds = (np.ones_like(binary), binary, self.with_yes, self.with_no)
+        by_field = [
+            [_clusters(owner, own[unit], counted[unit], rows) for counted in kinds] for own in self.units.clusters
+        ]
+        reached = np.min([every for every, *_ in by_field], axis=0)
+        rare = np.any(
+            [(2 * some > every) & (np.minimum(yes, no) < LEAST_OUTCOMES) for every, some, yes, no in by_field], axis=0
+        )
+        reasons = np.where(reached < self.least, "heavy_tails", np.where(rare, "rare_outcome", ""))
+        reasons = np.where(reached < LEAST_CLUSTERS, "few_clusters", reasons)
+        return Grounds(reached, max(_strata(self.units)), reasons.tolist())
+
+
+def standards_of(rules: RuleSet, scored: ContestScores, units: Units) -> Standards:
+    """Return what intervals of scores need, and of differences of scores of two participants."""
+    asked = [answer.question for number, answer in enumerate(scored.questions.answers) if units.unit[number] >= 0]
+    least = max((LEAST_HEAVY.get(_tail(rules, each), 0) for each in asked), default=0)
+    return Standards(units, _answered(scored, units, 0), _answered(scored, units, 1), least)
+
+
+def _tail(rules: RuleSet, question: QuestionOpened) -> str:
+    """Return which of LEAST_HEAVY the scores on a question are; "" if they have bounds, or logarithms of numbers."""
+    kernel = kernel_of(rules, question)
+    if kernel in LOGARITHMS:
+        return "logarithms beside those of others" if rules.reference in _COMPARED else "logarithms"
+    if question.range is None or not question.range.measures or kernel == "absolute_clipped":
+        return ""
+    return {"none": "errors of numbers", "sqrt": "errors of square roots"}.get(rules.transform, "")
 
 
 def _strata(units: Units) -> list[int]:
@@ -64,8 +118,8 @@ def _answered(scored: ContestScores, units: Units, outcome: int) -> BoolArray:
     return found
 
 
-def _clusters(rows: Rows, cluster: Int64Array, counted: BoolArray, people: int) -> Int64Array:
-    """Return in how many clusters each row of the board has a score on a unit that counts. cluster: of each unit."""
+def _clusters(owner: Int64Array, cluster: Int64Array, counted: BoolArray, rows: int) -> Int64Array:
+    """Return in how many clusters each row has a score that counts; shape (n,) each."""
     width = int(cluster.max(initial=0)) + 1
-    pairs = np.unique((rows.owner * width + cluster[rows.unit])[counted[rows.unit]])
-    return np.bincount(pairs // width, minlength=people)
+    pairs = np.unique((owner * width + cluster)[counted])
+    return np.bincount(pairs // width, minlength=rows)

@@ -25,8 +25,7 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import square_shares
-from forecast_ledger.projections.studies.expansion import expanded_level
-from forecast_ledger.projections.studies.grounds import Grounds, grounds_of
+from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
     PLACES,
@@ -61,12 +60,6 @@ class ResampledBoard(NamedTuple):
     paid: BoolArray
     grounds: Grounds
 
-    def levels(self, level_ppm: int, rows: Int64Array) -> Int64Array:
-        """Return the share of the replicates between the ends of the intervals of some rows, 1e-6, shape (rows,)."""
-        clusters, row = np.unique(self.grounds.clusters[rows], return_inverse=True)
-        every = [expanded_level(level_ppm, own, self.grounds.strata) for own in clusters.tolist()]
-        return int64_array(every)[row.reshape(-1)]
-
 
 def resample(
     contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
@@ -80,7 +73,7 @@ def resample(
     check_size(len(board), units.size, rules.replicates)
     drawn, which = _distinct(units.times(seed, rules.replicates))
     every = rows_of(rules, scored, units, place)
-    grounds = grounds_of(scored, units, every, len(board))
+    grounds = standards_of(rules, scored, units).grounds(every.owner, every.unit, len(board))
     rows, alike = _without_copies(every, len(board))
     draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
     by_take = rules.rank_by == "take"
@@ -316,7 +309,7 @@ def intervals(
     many participants or questions, or scores too large.
 
     Percentile intervals of a bootstrap over clusters of questions, one draw for all participants, expanded by
-    `expanded_level`. A row that has too few clusters or answers has no interval; see `grounds_of`.
+    `expanded_level`. A row that has too few clusters or answers has no interval; see `Standards`.
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ISBN 0-412-04231-2, chapter 13; the code of
     ForecastBench's leaderboard draws questions 1,999 times, too, within rounds and sources, and takes percentiles.
     """
@@ -324,7 +317,8 @@ def intervals(
     if not board or not (scored.questions.weight > 0).any():
         return BoardIntervals([], NO_SETS)
     units, sets = units_of(rules, scored), board_rank_sets(contest, scored, board, place, seed)
-    grounds = grounds_of(scored, units, rows_of(rules, scored, units, place), len(board))
+    rows = rows_of(rules, scored, units, place)
+    grounds = standards_of(rules, scored, units).grounds(rows.owner, rows.unit, len(board))
     every = [
         Interval(row, clusters, withheld, None, sets.allowed.get(number), None, None, None)
         for number, (row, clusters, withheld) in enumerate(
@@ -335,9 +329,10 @@ def intervals(
     if not len(told):
         return BoardIntervals(every, sets)
     drawn = resample(contest, scored, board, place, seed)
-    levels, last = drawn.levels(rules.level_ppm, told), best_places(sum(row.rank is not None for row in board))
-    for number, level, score in zip(told.tolist(), levels.tolist(), score_ends(drawn, told, levels), strict=True):
-        if withheld := withheld_of(grounds, number, score):
+    levels, last = grounds.levels(rules.level_ppm)[told], best_places(sum(row.rank is not None for row in board))
+    found = drawn_ends(drawn.total.take(told), levels)
+    for number, level, score in zip(told.tolist(), levels.tolist(), found, strict=True):
+        if withheld := grounds.withheld_of(number, score):
             every[number] = every[number]._replace(withheld=withheld)
             continue
         rank = None if board[number].rank is None else drawn.rank[number]
@@ -348,22 +343,6 @@ def intervals(
             prize=_ends(drawn.prize[number], level) if drawn.paid[number] else None,
         )
     return BoardIntervals(every, sets)
-
-
-def score_ends(drawn: ResampledBoard, rows: Int64Array, levels: Int64Array) -> list[Ends]:
-    """Return the ends of the scores of some rows, 1e-9, each at its own level, 1e-6."""
-    found: list[Ends] = [None] * len(rows)
-    for level in np.unique(levels).tolist():
-        at = np.flatnonzero(levels == level)
-        for place, own in zip(at.tolist(), drawn_ends(drawn.total.take(rows[at]), level), strict=True):
-            found[place] = own
-    return found
-
-
-def withheld_of(grounds: Grounds, row: int, score: Ends) -> str:
-    """Return why nothing is said of a row, a key of WITHHELD; else "". score: the ends of its score."""
-    constant = score is not None and score[0] == score[1]
-    return grounds.withheld[row] or "constant_score" * constant
 
 
 def best_places(ranked: int) -> int:

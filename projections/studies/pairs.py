@@ -25,6 +25,7 @@ from forecast_ledger.projections.scores.scored_questions import kernel_of, lower
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, norms, signs_of, surprises, turned_sums
 from forecast_ledger.projections.studies.flips import FLIPS, statistic, statistics, step_down
+from forecast_ledger.projections.studies.grounds import Standards, standards_of
 from forecast_ledger.projections.studies.replicates import Weighted, check_size
 from forecast_ledger.projections.studies.resampling import (
     Drawn,
@@ -42,10 +43,11 @@ class Pair(NamedTuple):
     """Two participants compared; differences in 1e-9 points, above 0 if the first is better.
 
     first, second: rows of the board. questions: on which both have a score; won, lost: on which the first has the
-    better, or the worse. difference: the weighted mean of the differences. interval: its percentile interval; None if
-    no replicate has a common question. statistic: see `flips`. p: of the permutation test, and adjusted for all pairs,
-    in 1e-3. hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None if
-    scores have no bounds.
+    better, or the worse. clusters: that have a common question. withheld: why there is no interval, a key of
+    `grounds.WITHHELD`; else "". difference: the weighted mean of the differences. interval: as in `intervals`; None as
+    well if no replicate has a common question. statistic: see `flips`. p: of the permutation test, and adjusted for all
+    pairs, in 1e-3. hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None
+    if scores have no bounds.
     """
 
     first: int
@@ -53,6 +55,8 @@ class Pair(NamedTuple):
     questions: int
     won: int
     lost: int
+    clusters: int
+    withheld: str
     difference: int
     interval: tuple[int, int] | None
     statistic: int
@@ -68,7 +72,8 @@ class _Season(NamedTuple):
     score: weight x score, 1e-15, the better the larger, shape (p, q); floats near it, 0 without one. exact: returns the
     scores of one participant as numerators, by question, over one denominator. answered: shape (p, q). weight: shape
     (q,), in `unit` x 1e-6. units: the questions in the order of their units; begins: of each unit among them. times,
-    flips: shape (u, b). span: of the difference of two scores x weight on each question, 1e-15; None without bounds.
+    flips: shape (u, b). standards: what intervals need. span: of the difference of two scores x weight on each
+    question, 1e-15; None without bounds.
     """
 
     rules: RuleSet
@@ -81,6 +86,7 @@ class _Season(NamedTuple):
     begins: Int64Array
     times: Int64Array
     flips: Int64Array
+    standards: Standards
     span: list[Fraction] | None
 
 
@@ -151,7 +157,8 @@ def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int
     log position at which each question was settled, shape (q,). Raises Refused(out_of_range): too many participants or
     questions, or scores too large.
 
-    The interval is that of `intervals`, with the mean difference as the statistic. The test turns the signs of the
+    The interval is that of `intervals`, with the mean difference as the statistic, at a level expanded for the clusters
+    that have a common question, and withheld in the same cases. The test turns the signs of the
     differences of a unit at random, for all pairs at once; see `Units.turns` and `step_down`.
     Source: Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Statistical Applications in
     Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585.
@@ -204,6 +211,7 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
         np.searchsorted(units.unit[counted][order], np.arange(count)),
         units.times(seed, rules.replicates).T,
         units.turns(seed, FLIPS).T,
+        standards_of(rules, scored, units),
         _spans(rules, scored, counted),
     )
 
@@ -271,6 +279,11 @@ def _compared(pairs: _Differences) -> Iterator[Pair]:
     plain = np.ones((len(season.times), 1), np.int64)
     means = _means(season, pairs.sums, weights, apart, plain)
     won, lost = _won_and_lost(apart, pairs.value, pairs.size, both)
+    owner, unit = np.nonzero(np.logical_or.reduceat(both[:, season.units], season.begins, axis=1))
+    grounds = season.standards.grounds(owner, unit, len(both))
+    drawn = _means(season, pairs.sums, weights, apart, season.times)
+    found = drawn_ends(drawn, grounds.levels(season.rules.level_ppm))
+    withheld = [*map(grounds.withheld_of, range(len(both)), found)]
     yield from map(
         Pair,
         pairs.first.tolist(),
@@ -278,8 +291,10 @@ def _compared(pairs: _Differences) -> Iterator[Pair]:
         both.sum(axis=1).tolist(),
         won,
         lost,
+        grounds.clusters.tolist(),
+        withheld,
         order_statistics(means, (0,))[:, 0].tolist(),
-        drawn_ends(_means(season, pairs.sums, weights, apart, season.times), season.rules.level_ppm),
+        [None if reason else own for reason, own in zip(withheld, found, strict=True)],
         pairs.statistics(plain)[:, 0].tolist(),
         *([0] * len(both),) * 2,
         *_sequences(season, both, pairs.sums(plain), surprises(pairs.value, pairs.largest, both), apart),

@@ -242,15 +242,16 @@ def ends(values: Int64Array, level_ppm: int) -> list[tuple[int, int]]:
     return [*map(tuple, np.partition(values, places, axis=1)[:, places].tolist())]
 
 
-def drawn_ends(drawn: Drawn, level_ppm: int) -> list[Ends]:
-    """Return the limits of each row, as `drawn_limits` gives them."""
+def drawn_ends(drawn: Drawn, levels: Int64Array) -> list[Ends]:
+    """Return the limits of each row, as `drawn_limits` gives them at its own level, 1e-6, shape (p,)."""
     whole = np.asarray(drawn.defined.all(axis=1))
-    rows = np.flatnonzero(whole)
     found: list[Ends] = [None] * len(whole)
-    for row, own in zip(rows.tolist(), _ends(drawn.take(rows), level_ppm), strict=True):
-        found[row] = own
+    for level in np.unique(levels[whole]).tolist():
+        rows = np.flatnonzero(whole & (levels == level))
+        for row, own in zip(rows.tolist(), _ends(drawn.take(rows), level), strict=True):
+            found[row] = own
     for row in np.flatnonzero(~whole & drawn.defined.any(axis=1)).tolist():
-        [found[row]] = _ends(drawn.defined_of(row)[0], level_ppm)
+        [found[row]] = _ends(drawn.defined_of(row)[0], int(levels[row]))
     return found
 
 

@@ -233,7 +233,7 @@ _INTERVALS = schema("""
     participant*
     clusters        count   number of clusters in which the participant has a score: questions, or groups of them
     withheld        text    why nothing is said of the participant's score, prize and first rank: few_clusters,
-                            rare_outcome or constant_score
+                            heavy_tails, rare_outcome or constant_score
     score           points  the total score on the leaderboard
     score_low       points  lower end of its interval, at the level_ppm of the rules
     score_high      points  upper end
@@ -317,6 +317,8 @@ _PAIRWISE = schema("""
     won              count   on how many of them the participant has the better score
     lost             count   on how many the other has the better score
     won_share        share   share of the questions that the participant won; a tie counts half
+    clusters         count   number of clusters of these questions, as in the table `intervals`
+    withheld         text    why the difference has no interval, as there
     difference       points  weighted mean of the differences of scores, above 0 if the participant is better
     difference_low   points  lower end of its interval, as in the table `intervals`
     difference_high  points  upper end
@@ -360,6 +362,8 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
         pair.won,
         pair.lost,
         share,
+        pair.clusters,
+        pair.withheld,
         pair.difference,
         *(pair.interval or (None, None)),
         pair.p * (POINTS // 1000),
@@ -370,7 +374,7 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 
 UNCERTAINTY: dict[str, Projection] = {
-    "intervals": Projection(5, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
+    "intervals": Projection(6, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
     "resolution": Projection(5, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
-    "pairwise": Projection(5, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
+    "pairwise": Projection(6, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
 }

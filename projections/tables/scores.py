@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -15,6 +16,7 @@ from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, join_columns
 from forecast_ledger.projections.core.columns import (
+    POINTS,
     Ids,
     Values,
     columns_of_rows,
@@ -28,9 +30,17 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import reference_kinds, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, lower_is_better
 from forecast_ledger.projections.scores.terms import Terms
-from forecast_ledger.projections.studies.difficulty import relative_skills, reviews, scaled, scored_cells
+from forecast_ledger.projections.studies.difficulty import (
+    CONTEST,
+    brier_index,
+    relative_skills,
+    reviews,
+    scaled,
+    scored_cells,
+)
+from forecast_ledger.projections.studies.refits import adjusted_intervals
 from forecast_ledger.projections.tables.analysis import Analysis
-from forecast_ledger.projections.tables.schemas import ANSWERED, SCORED, Projection, schema
+from forecast_ledger.projections.tables.schemas import ANSWERED, DRAWN, SCORED, Projection, schema
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
@@ -261,6 +271,49 @@ def adjusted_scores_values(analysis: Analysis) -> list[Values]:
     return columns_of_rows(rows, _ADJUSTED_SCORES.columns)
 
 
+_ADJUSTED_INTERVALS = schema("""
+    how far adjusted scores move if questions are resampled, and their effects fitted again each time; best first
+
+    contest*
+    part*             count   as in the table `adjusted_scores`
+    participant*
+    clusters          count   number of clusters of the part in which the participant has a score
+    withheld          text    why there is no interval: as in the table `intervals`, or apart or many_participants
+    adjusted_score    points  as in the table `adjusted_scores`
+    adjusted_low      points  lower end of its interval, at the level_ppm of the rules
+    adjusted_high     points  upper end
+    brier_index       points  as there
+    brier_index_low   points  that of adjusted_high
+    brier_index_high  points  that of adjusted_low
+    replicates        count   number of replicates
+    seed              text    seed of the draws: SHA-256 of the digest of what is scored and `adjusted_intervals`
+""")
+
+
+def adjusted_intervals_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant whose scores are fitted in a contest, by part, best first."""
+    labels, rows = totals.score_labels(analysis.facts), []
+    for part in analysis.design_parts:
+        if part.by != CONTEST:
+            continue
+        own = [each for each in part.participants if not each.excluded]
+        names = {each.participant: number for number, each in enumerate(own)}
+        place = int64_array([names.get(label, -1) for label in labels])
+        scored, rules = analysis.scored(part.name), analysis.facts.contests[part.name].opened.rules
+        asked = np.isin(scored.questions.code, [each.question for each in part.questions])
+        seed = analysis.seed(part.name, "adjusted_intervals")
+        index = any(each.brier_index is not None for each in own)
+        for each, found in zip(own, adjusted_intervals(rules, scored, place, asked, seed), strict=True):
+            low, high = found.ends or (None, None)
+            scores = (each.adjusted, low, high)
+            indices = [
+                None if score is None or not index else brier_index(Fraction(score, POINTS)) for score in (high, low)
+            ]
+            key = (part.name, part.number, each.participant, found.clusters, found.withheld)
+            rows.append((*key, *scores, each.brier_index, *indices, rules.replicates, seed.hex()))
+    return columns_of_rows(rows, _ADJUSTED_INTERVALS.columns)
+
+
 _RELATIVE_SKILL = schema("""
     mean scores beside those of others on the same questions; only of rules by which 0 is the best score
 
@@ -353,6 +406,9 @@ DIFFICULTY: dict[str, Projection] = {
     ),
     "adjusted_scores": Projection(
         2, _ADJUSTED_SCORES, adjusted_scores_values, reads=SCORED, as_built=True, on_request=True, whole=True
+    ),
+    "adjusted_intervals": Projection(
+        1, _ADJUSTED_INTERVALS, adjusted_intervals_values, reads=DRAWN, as_built=True, on_request=True, whole=True
     ),
     "relative_skill": Projection(2, _RELATIVE_SKILL, relative_skill_values, reads=SCORED, on_request=True),
     "participant_review": Projection(

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.ledger.model.rules import ALONE, RuleSet
@@ -19,7 +17,7 @@ from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.estimates import detectable_difference
 from forecast_ledger.projections.studies.grounds import WITHHELD
-from forecast_ledger.projections.studies.intervals import board_places, resample, withheld_of
+from forecast_ledger.projections.studies.intervals import board_places, resample
 from forecast_ledger.projections.studies.resampling import (
     LEAST_CLUSTERS,
     Limits,
@@ -62,9 +60,9 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     units = units_of(rules, scored)
     seed = projections.seed(contest, "intervals")
     drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
-    [level] = drawn.levels(rules.level_ppm, np.array([number])).tolist()
+    level = int(drawn.grounds.levels(rules.level_ppm)[number])
     score = drawn_limits(drawn.total, number, level)
-    withheld = withheld_of(drawn.grounds, number, score and (score.least, score.greatest))
+    withheld = drawn.grounds.withheld_of(number, score and (score.least, score.greatest))
     score = None if withheld else score
     prize = limits(drawn.prize[number], level) if drawn.paid[number] and not withheld else None
     times = units.times(seed, rules.replicates)
@@ -148,7 +146,7 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
 def _power(
     rules: RuleSet, scored: ContestScores, one: dict[int, Fraction], other: dict[int, Fraction]
 ) -> dict[str, Any]:
-    """Return in how many clusters two have scores, and which difference so many clusters can tell; by one field."""
+    """Return which difference the clusters in which two have scores can tell; by one field."""
     units, weight = units_of(rules, scored), scored.questions.weight
     sums: dict[int, tuple[Fraction, int]] = {}
     for number in sorted(one.keys() & other.keys()):
@@ -162,7 +160,7 @@ def _power(
     mean = sum((difference for difference, _ in sums.values()), Fraction(0)) / whole
     squares = sum((difference - mean * own) ** 2 for difference, own in sums.values())
     variance = Fraction(count, count - 1) * squares / whole**2
-    return {"clusters": count, "detectable": nine(detectable_difference(variance, rules.level_ppm))}
+    return {"detectable": nine(detectable_difference(variance, rules.level_ppm))}
 
 
 def _scores(facts: Facts, scored: ContestScores, rules: RuleSet, participant: str) -> dict[int, Fraction]:

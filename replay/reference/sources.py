@@ -343,7 +343,7 @@ SOURCES = (
         "Karger et al. (2025)",
         'E. Karger et al., "ForecastBench: A Dynamic Benchmark of AI Forecasting Capabilities"',
         "arXiv:2409.19839",
-        "`difficulty`, `adjusted_scores`: Brier scores less the effects of questions",
+        "`difficulty`, `adjusted_scores`, `adjusted_intervals`: Brier scores less the effects of questions",
     ),
     Source(
         "Cramer et al. (2022)",
@@ -461,6 +461,13 @@ SOURCES = (
         "and Molecular Biology 9(1):39",
         "doi:10.2202/1544-6115.1585",
         "`pairwise`: the p-value counts what was observed as one permutation",
+    ),
+    Source(
+        "Rump (2010)",
+        'S. M. Rump, "Verification methods: Rigorous results using floating-point arithmetic", Acta Numerica '
+        "19:287-449",
+        "doi:10.1017/S096249291000005X",
+        "`adjusted_intervals`: how far solutions in floats may be off",
     ),
     Source(
         "Westfall and Young (1993)",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from tests.calibrate import CLAIMS, KINDS, SAME, Kind, draw, expected, printed, row, simulated, table
+from tests.calibrate import CLAIMS, KINDS, SAME, Kind, claims_of, draw, expected, printed, row, simulated, table
 from tests.support.effort import LONG
 from tests.support.paths import ROOT
 
@@ -22,7 +22,7 @@ def test_intervals_hold_what_is_true_as_often_as_they_say(kind: str) -> None:
     assert found.reached >= FLOORS[kind]
 
 
-@pytest.mark.parametrize("kind", ["few", "clustered, few", "rare"])
+@pytest.mark.parametrize("kind", ["few", "clustered, few", "rare", "log, few"])
 def test_what_does_not_hold_is_not_claimed(kind: str) -> None:
     """Of ten clusters, and of events that hardly ever happen, in nearly no contest."""
     [found] = table([kind], 8 * LONG, ["score"])
@@ -30,14 +30,21 @@ def test_what_does_not_hold_is_not_claimed(kind: str) -> None:
 
 
 def test_the_table_in_the_documentation_is_of_all_kinds_and_holds() -> None:
-    """Each claim of 95% that is shown in more than a tenth of the cases reaches 93% to 97%, or its error allows it."""
+    """Each claim of 95% that is shown in more than a tenth of the cases reaches 93% to 97%, or its error allows it.
+
+    One of 95% or more reaches at least 93%.
+    """
     text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.count(" | ") == 7][2:]
-    wanted = [line.strip("| ").split(" | ")[:5] for line in printed(row(kind, "score", [[None]]) for kind in KINDS)][2:]
-    assert [each[:5] for each in rows if each[3] == "score"] == wanted
-    for *_, shown, reached, error in rows:
+    cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.count(" | ") == 7]
+    rows = [each for each in cells if each[3] in CLAIMS]
+    for claim in CLAIMS:
+        kinds = [kind for kind in KINDS if claim in claims_of(KINDS[kind])]
+        lines = [*printed(row(kind, claim, [[None]]) for kind in kinds)][2:]
+        assert [each[:5] for each in rows if each[3] == claim] == [line.strip("| ").split(" | ")[:5] for line in lines]
+    for *_, nominal, shown, reached, error in rows:
         if float(shown.rstrip("%")) > 10:
-            assert abs(float(reached.rstrip("%")) - 95) <= max(2, 2 * float(error.rstrip("%")))
+            beyond = float(reached.rstrip("%")) - 95
+            assert (-beyond if nominal == "95% or more" else abs(beyond)) <= max(2, 3 * float(error.rstrip("%")))
 
 
 @pytest.mark.parametrize("kind", [Kind(SAME[:2]), Kind(SAME * 3), Kind(SAME, questions=50, missing=0.3)])

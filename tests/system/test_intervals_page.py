@@ -91,6 +91,57 @@ def ends(folder: Path, participant: str, replicates: int, level: Fraction) -> li
     return [totals[outside - 1], totals[-outside]]
 
 
+def solved(lines: list[list[Fraction]]) -> list[Fraction]:
+    """Return the solution of equations; the last number of a line is the right side."""
+    if not lines:
+        return []
+    first = next(line for line in lines if line[0])
+    rest = [
+        [other - line[0] / first[0] * own for own, other in zip(first[1:], line[1:], strict=True)]
+        for line in lines
+        if line is not first
+    ]
+    below = solved(rest)
+    return [(first[-1] - sum(own * each for own, each in zip(first[1:-1], below, strict=True))) / first[0], *below]
+
+
+def adjusted(scores: dict[str, dict[str, Fraction]], times: dict[str, int]) -> dict[str, Fraction]:
+    """Return the adjusted scores if questions are asked so often. scores: by question and participant."""
+    people = sorted({who for name in times for who in scores[name]})
+    lines = [[Fraction(0)] * (len(people) + 1) for _ in people]
+    for name, weight in times.items():  # y is the mean of score - x
+        own = scores[name]
+        for who, score in own.items():
+            line = lines[people.index(who)]
+            line[people.index(who)] += weight
+            line[-1] += weight * (score - sum(own.values(), Fraction(0)) / len(own))
+            for other in own:
+                line[people.index(other)] -= Fraction(weight, len(own))
+    found = dict(zip(people, [Fraction(0), *solved([line[1:] for line in lines[1:]])], strict=True))
+    rests = {name: [score - found[who] for who, score in scores[name].items()] for name in times}
+    total = sum((times[name] * sum(rest, Fraction(0)) / len(rest) for name, rest in rests.items()), Fraction(0))
+    common = total / sum(times.values())
+    return {who: own + common for who, own in found.items()}
+
+
+def adjusted_ends(folder: Path, replicates: int, level: dict[str, Fraction]) -> dict[str, list[Fraction]]:
+    """Return the ends of adjusted scores in a contest of binary questions of equal weight, all in one part."""
+    scores: dict[str, dict[str, Fraction]] = {}
+    for row in table(folder, "scores"):
+        score = Fraction(int(row["numerator"]), int(row["denominator"]))
+        scores.setdefault(row["question"], {})[row["participant"]] = score
+    drawn_from = clusters(folder, {*scores})
+    seed = bytes.fromhex(hashed([scored_digest(folder), "adjusted_intervals"]))
+    found: dict[str, list[Fraction]] = {who: [] for who in level}
+    for replicate in range(replicates):
+        taken = [name for place in drawn(seed, 0, replicate, len(drawn_from)) for name in drawn_from[place]]
+        own = adjusted(scores, {name: taken.count(name) for name in taken})
+        for who in level:
+            found[who].append(own[who])
+    outside = {who: max(int((1 - level[who]) * (replicates + 1) / 2), 1) for who in level}
+    return {who: [sorted(each)[outside[who] - 1], sorted(each)[-outside[who]]] for who, each in found.items()}
+
+
 # --- its numbers beside those of the table
 
 
@@ -137,3 +188,15 @@ def test_the_first_draws_are_those_of_the_page(log: str, tmp_path: Path) -> None
     assert {part["question"]: (part["cluster"], part["drawn_in_first"]) for part in found.parts} == {
         question: (f"0:{number}", numbers.count(number)) for number, own in enumerate(names) for question in own
     }
+
+
+def test_the_page_is_enough_for_adjusted_scores(log: str, tmp_path: Path) -> None:
+    """Bo left out a third of the questions, so that his differs from his mean."""
+    export(log, tmp_path / "csv", tables=["questions", "scores", "adjusted_intervals"])
+    numbers = {who: explain(log, "interval", "cup", who).number for who in ("ada", "bo")}
+    levels = {who: Fraction(number.get("expanded_level", number["level"])) for who, number in numbers.items()}
+    found = adjusted_ends(tmp_path / "csv", RULES.replicates, levels)
+    for row in table(tmp_path / "csv", "adjusted_intervals"):
+        ends = [f"{round(end * 10**9) / 10**9:.9f}" for end in found[row["participant"]]]
+        assert [row["adjusted_low"], row["adjusted_high"]] == ends
+        assert f"{100 * (1 - float(ends[0]) ** 0.5):.6f}" == f"{float(row['brier_index_high']):.6f}"

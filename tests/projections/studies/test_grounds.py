@@ -4,16 +4,24 @@ from typing import Any
 
 import pytest
 
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.studies.clusters import units_of
+from forecast_ledger.projections.studies.grounds import standards_of
 from tests.support import oracle
 from tests.support.given import choices, contest, entry, forecast, opened, resolution
 
 BRIER: dict[str, Any] = {"name": "mean", "kernel": "brier", "total": "mean", "period": "covered", "replicates": 39}
 
 
-def season(answers: str, group: int = 1, kind: str = "binary", skipped: int = 0, **rules: Any) -> list[dict[str, Any]]:
-    """Return the rows of intervals of a contest. answers: y or n of each question; so many in a group.
+LOG: dict[str, Any] = {"kernel": "ln"}
+PEER: dict[str, Any] = {"kernel": "ln", "reference": "peers"}
+
+
+def season(
+    answers: str, group: int = 1, kind: str = "binary", skipped: int = 0, table: str = "intervals", **rules: Any
+) -> list[dict[str, Any]]:
+    """Return the rows of a table of a contest. answers: y or n of each question; so many in a group.
 
     skipped: the questions on which bob does not forecast.
     """
@@ -28,7 +36,7 @@ def season(answers: str, group: int = 1, kind: str = "binary", skipped: int = 0,
             asked, outcome = choices(name, group=within), "red"
         made = [forecast(name, who, **said) for who, said in told.items() if who == "ada" or number >= skipped]
         story += [asked, entry(question=name), *made, resolution(name, outcome=outcome)]
-    return [*oracle.projected(*story).table("intervals").rows()]
+    return [*oracle.projected(*story).table(table).rows()]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +52,11 @@ def season(answers: str, group: int = 1, kind: str = "binary", skipped: int = 0,
         ("y" * 9 + "n" * 51, {"group": 2}, 30, ""),  # of five groups, one with both answers
         ("y" * 8 + "n" * 52, {"group": 2}, 30, "rare_outcome"),
         ("y" * 30, {"kind": "choices"}, 30, ""),  # whose outcomes have no rarer one
+        ("yn" * 38, LOG, 76, ""),
+        ("yn" * 37, LOG, 74, "heavy_tails"),
+        ("yn" * 9, LOG, 18, "few_clusters"),
+        ("yn" * 25, PEER, 50, ""),
+        ("yn" * 24, PEER, 48, "heavy_tails"),
     ],
 )
 def test_what_is_too_little(answers: str, fields: dict[str, Any], clusters: int, withheld: str) -> None:
@@ -71,3 +84,45 @@ def test_a_score_that_is_always_the_same_has_no_interval() -> None:
     rows = {row["participant"]: row for row in season("yn" * 10)}
     assert (rows["bob"]["score"], rows["bob"]["withheld"]) == ("0.250000000", "constant_score")
     assert rows["bob"]["score_low"] is rows["bob"]["first"] is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "fields", "clusters", "withheld"),
+    [
+        ("yn" * 15, {"skipped": 10}, 20, ""),
+        ("yn" * 15, {"skipped": 11}, 19, "few_clusters"),
+        ("yn" * 26, PEER | {"skipped": 2}, 50, ""),
+        ("yn" * 26, PEER | {"skipped": 3}, 49, "heavy_tails"),
+        ("y" * 9 + "n" * 51, {"group": 2, "skipped": 2}, 29, "rare_outcome"),
+    ],
+)
+def test_a_pair_rests_on_its_common_questions(
+    answers: str, fields: dict[str, Any], clusters: int, withheld: str
+) -> None:
+    """The difference of two scores has an interval if the questions that both have a score on are enough for one."""
+    [row] = season(answers, table="pairwise", **fields)
+    assert (row["clusters"], row["withheld"]) == (clusters, withheld)
+    assert (row["difference_low"] is None, row["difference_high"] is None) == (bool(withheld),) * 2
+
+
+@pytest.mark.parametrize(
+    ("rules", "measures", "least"),
+    [
+        ({"quantile_kernel": "pinball"}, True, 400),
+        ({"quantile_kernel": "absolute"}, True, 400),
+        ({"quantile_kernel": "pinball", "transform": "sqrt"}, True, 100),
+        ({"quantile_kernel": "pinball", "transform": "log_shifted"}, True, 0),
+        ({"quantile_kernel": "absolute_clipped"}, True, 0),
+        ({"cdf_kernel": "crps"}, False, 0),
+        ({"cdf_kernel": "ln"}, False, 75),
+    ],
+)
+def test_errors_of_numbers_need_many_clusters(rules: dict[str, Any], measures: bool, least: int) -> None:
+    """Unless they have bounds, or are errors of logarithms."""
+    span = Range(lower=0, upper=10, levels=("0.5",)) if measures else Range(lower=0, upper=10, bins=4)
+    told = {"quantiles": [4]} if measures else {"cdf": ["0", "0.25", "0.5", "0.75", "1"]}
+    asked: list[AnyCommand] = [opened("q", kind="numeric", range=span), entry(question="q")]
+    ruled = contest(rules=RuleSet(name="x", period="covered", total="mean", **rules))
+    projections = oracle.projected(ruled, *asked, forecast("q", **told), resolution("q", value=5))
+    scored, own = projections.scored("cup"), projections.facts.contests["cup"].opened.rules
+    assert standards_of(own, scored, units_of(own, scored)).least == least

@@ -290,7 +290,7 @@ def test_a_board_that_is_too_large_is_refused() -> None:
 def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
     """It is possible, if seldom, for who forecast on one question of many."""
     never = Drawn(Near(np.zeros((1, 19)), np.zeros((1, 1))), np.zeros((1, 19), bool), lambda _, __: [])
-    assert (drawn_limits(never, 0, 900_000), drawn_ends(never, 900_000)) == (None, [None])
+    assert (drawn_limits(never, 0, 900_000), drawn_ends(never, np.array([900_000]))) == (None, [None])
 
 
 @pytest.mark.parametrize(

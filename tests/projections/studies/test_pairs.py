@@ -24,8 +24,8 @@ from tests.projections.studies.test_intervals import (
     RULES,
     WEIGHTS,
     exact_scores,
+    expanded_middle,
     grouped,
-    middle,
     redrawn,
     season,
     units,
@@ -118,6 +118,7 @@ def bernstein(common: Sequence[Common], largest: Fraction) -> float:
     return float(bound) * float(largest / sum(each.weight for each in common))
 
 
+@pytest.mark.usefixtures("little_is_enough")
 @pytest.mark.parametrize(
     ("name", "weights"), [case for case in CASES if case[0] in {"sum", "squares", "mean", "kind_means"}]
 )
@@ -157,8 +158,13 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
             assert plain is not None
             assert Fraction(row["difference"]) == Fraction(oracle.nine(plain))
             means = [mean(common, drawn) for drawn in draws]
-            ends = [oracle.nine(end) for end in middle([each for each in means if each is not None])]
-            assert [Fraction(row[f"difference_{end}"]) for end in ("low", "high")] == [*map(Fraction, ends)]
+            asked = {each.name for each in common}
+            clusters = sum(bool(asked & {*members}) for stratum in strata for members in stratum)
+            defined = [each for each in means if each is not None]
+            ends = [Fraction(oracle.nine(end)) for end in expanded_middle(defined, clusters, len(strata))]
+            assert (row["clusters"], row["withheld"]) == (clusters, "constant_score" * (ends[0] == ends[1]))
+            shown = [row[f"difference_{end}"] for end in ("low", "high")]
+            assert shown == [None, None] if row["withheld"] else [*map(Fraction, shown)] == ends
             tested.append(statistics(common, strata, seed))
             own, turns = tested[-1]
             assert Fraction(row["p"]) == Fraction(1 + sum(each >= own for each in turns), 1000)

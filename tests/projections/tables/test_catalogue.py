@@ -69,8 +69,9 @@ PROMISED = {  # at least these columns
     ),
     "resolution": ("contest", "ranked", "pairs", "smallest", "middle", "largest"),
     "pairwise": (
-        "contest", "participant", "other", "questions", "won", "lost", "won_share", "difference", "difference_low",
-        "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high", "bernstein_low", "bernstein_high",
+        "contest", "participant", "other", "questions", "won", "lost", "won_share", "clusters", "withheld",
+        "difference", "difference_low", "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high",
+        "bernstein_low", "bernstein_high",
         "seed",
     ),
     "corp": ("contest", "participant", "n", "brier", "miscalibration", "discrimination", "uncertainty"),
@@ -98,6 +99,10 @@ PROMISED = {  # at least these columns
         "median", "counted", "gained",
     ),
     "adjusted_scores": ("rank", "participant", "questions", "mean_score", "adjusted_score", "brier_index", "excluded"),
+    "adjusted_intervals": (
+        "contest", "part", "participant", "clusters", "withheld", "adjusted_score", "adjusted_low", "adjusted_high",
+        "brier_index", "brier_index_low", "brier_index_high", "replicates", "seed",
+    ),
     "prizes": ("contest", "participant", "prize", "paid"),
     "brier": ("contest", "participant", "n", "brier", "reliability", "resolution_term", "uncertainty"),
     "brier_overall": ("participant", "pooled_brier", "mean_of_contest_means"),
@@ -138,6 +143,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
     "adjusted_scores": {"rank", "brier_index"},
+    "adjusted_intervals": {"adjusted_low", "adjusted_high", "brier_index", "brier_index_low", "brier_index_high"},
     "participant_review": {"score", "rank", "counted", "gained"},
     "score_over_time": {"rank"},
     "wis_parts": {"median_error", "median_error_numerator"},
@@ -371,7 +377,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         return {name for name in CATALOGUE if old[name] != new[name]}
 
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
-    scored |= {"score_over_time", "participant_review"}
+    scored |= {"adjusted_intervals", "score_over_time", "participant_review"}
     brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
     brier_tables |= {*DRAWN, "calibration_by_cluster", "murphy_curve"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]

@@ -1,0 +1,128 @@
+"""Intervals of adjusted scores: the fit of a contest in which each question is asked as often as it is drawn."""
+
+from collections import Counter
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.studies import estimates, refits
+from forecast_ledger.projections.studies.two_way import Cells, fit, fit_exactly
+from forecast_ledger.projections.tables.catalogue import Projections
+from tests.projections.studies.test_expansion import expanded
+from tests.projections.studies.test_intervals import (
+    REPLICATES,
+    RULES,
+    SHARE,
+    exact_scores,
+    grouped,
+    redrawn,
+    season,
+    units,
+)
+from tests.support import oracle, rules_oracle
+from tests.support.effort import times
+from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.seeds import seed_of
+
+
+def refitted(
+    scores: dict[tuple[str, str], Fraction], weights: dict[str, int], drawn: Counter[str]
+) -> dict[str, Fraction]:
+    """Return the adjusted scores of a replicate; none if it has several parts. scores: by question and participant."""
+    rows = [(who, name, score, weights[name] * drawn[name]) for (name, who), score in scores.items() if drawn[name]]
+    people, questions = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
+    common = lcm(*(row[2].denominator for row in rows))
+    codes = [np.array([people.index(row[0]) for row in rows]), np.array([questions.index(row[1]) for row in rows])]
+    whole = [int(row[2] * common) for row in rows]
+    cells = Cells(codes[0], codes[1], whole, np.array([row[3] for row in rows], np.int64))
+    if not rows or len(fit(cells)) > 1:
+        return {}
+    part = fit_exactly(cells)
+    own = {who: cells.take(np.flatnonzero(codes[0] == number)) for number, who in enumerate(people)}
+    return {who: part.adjusted(each) / common for who, each in own.items()}
+
+
+@pytest.mark.usefixtures("little_is_enough")
+@pytest.mark.parametrize(("name", "weights"), [("mean", "plain"), ("shares", "thirds"), ("kind_means", "far apart")])
+def test_intervals_are_those_of_fits_to_what_is_drawn(name: str, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those replicates in which all who have a score are connected; the last two digits are doubtful nowhere."""
+    monkeypatch.setattr(refits, "_SELDOM", 1)
+    for number in range(times(2)):
+        recorded = oracle.history(*season(RULES[name], number, weights, SHARE))
+        projections = Projections(oracle.facts_in(recorded))
+        of = {each: case for each, case in rules_oracle.cases(recorded, "cup").items() if case.entry.weight}
+        rows = [*projections.table("adjusted_intervals").rows()]
+        fitted = {row["participant"] for row in rows}
+        assert "ada" in fitted
+        scores = {
+            key: score for key, (score, _) in exact_scores(projections).items() if key[0] in of and key[1] in fitted
+        }
+        seed = seed_of("adjusted_intervals", grouped(of), projections.table("scores").rows())
+        strata = units(of)
+        every = [
+            refitted(scores, {each: case.entry.weight for each, case in of.items()}, redrawn(seed, replicate, strata))
+            for replicate in range(REPLICATES)
+        ]
+        board = projections.table("adjusted_scores").only("by", "contest").rows()
+        adjusted = {row["participant"]: row["adjusted_score"] for row in board if not row["excluded"]}
+        for row in rows:
+            who = row["participant"]
+            found = sorted(each[who] for each in every if who in each)
+            asked = {each for each, whose in scores if whose == who}
+            clusters = sum(bool(asked & {*members}) for stratum in strata for members in stratum)
+            share = expanded(SHARE / 10**6, clusters, len(strata))
+            outside = int((1 - share) / 2 * (len(found) + 1)) or 1
+            assert (row["clusters"], row["seed"]) == (clusters, seed.hex())
+            assert row["adjusted_score"] == adjusted[who]
+            if not row["withheld"]:
+                ends = [Fraction(oracle.nine(end)) for end in (found[outside - 1], found[-outside])]
+                assert [Fraction(row["adjusted_low"]), Fraction(row["adjusted_high"])] == ends
+        assert any(not row["withheld"] for row in rows)
+
+
+@pytest.mark.usefixtures("little_is_enough")
+def test_what_bounds_leave_open_is_fitted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With floats that err by a thousandth of themselves, and a few replicates at a time, the digits are the same."""
+    facts = oracle.facts_in(oracle.history(*season(RULES["mean"], 3)))
+    certain = Projections(facts).table("adjusted_intervals").digest()
+    monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
+    monkeypatch.setattr(estimates, "_NUMBERS", 100)
+    assert Projections(facts).table("adjusted_intervals").digest() == certain
+
+
+def rows_of(links: int, **rules: Any) -> list[dict[str, Any]]:
+    """Return the rows of a contest of 40 questions: ada has the even ones, bob the odd ones, and both the first few."""
+    ruled = RuleSet(name="mean", kernel="brier", total="mean", period="covered", replicates=199, **rules)
+    story: list[AnyCommand] = [contest(rules=ruled)]
+    for number in range(40):
+        name, said = f"q{number:02}", f"0.{number + 30}"
+        own = ["ada", "bob"] if number < links else [("ada", "bob")[number % 2]]
+        story += [opened(name), entry(question=name), *(forecast(name, who, probability=said) for who in own)]
+        story.append(resolution(name, outcome=("yes", "no")[number // 2 % 2]))
+    return [*oracle.projected(*story).table("adjusted_intervals").rows()]
+
+
+@pytest.mark.parametrize(
+    ("links", "reasons"), [(0, ["", ""]), (2, ["apart"] * 2), (8, ["", ""]), (1, ["apart", "apart"])]
+)
+def test_scores_that_few_questions_connect_have_no_interval(links: int, reasons: list[str]) -> None:
+    """Two of 40 are missing in one replicate of eight, eight hardly ever. With none, each is a part of its own."""
+    rows = rows_of(links)
+    assert [row["withheld"] for row in rows] == reasons
+    assert [row["part"] for row in rows] == ([1, 2] if not links else [1, 1])
+    assert all((row["adjusted_low"] is None) == bool(row["withheld"]) for row in rows)
+
+
+def test_the_index_has_the_ends_of_the_score_and_many_are_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 (1 - √score), so that the high end is that of the low score."""
+    for row in rows_of(8):
+        for end, other in (("low", "high"), ("high", "low")):
+            index = 100 * (1 - float(row[f"adjusted_{other}"]) ** 0.5)
+            assert float(row[f"brier_index_{end}"]) == pytest.approx(index, abs=1e-8)
+    monkeypatch.setattr(refits, "MOST_PEOPLE", 1)
+    assert {row["withheld"] for row in rows_of(8)} == {"many_participants"}
