@@ -1,6 +1,7 @@
 """Packs are checked without this program, byte for byte reproducible, and unpacked safely."""
 
 import json
+import re
 import shutil
 import stat
 import struct
@@ -136,6 +137,16 @@ def test_a_unit_that_went_to_a_smaller_remainder_is_found(unpacked: Path) -> Non
     replace(unpacked / "log" / "leaderboard.jsonl", '"prize":"108.00"', '"prize":"107.99"')
     replace(unpacked / "log" / "leaderboard.jsonl", '"prize":"44.80"', '"prize":"44.81"')
     assert check_pack.check_prize(unpacked)[1] == "a unit left over did not go to the largest remainder"
+
+
+def test_prizes_of_takes_that_nine_decimals_do_not_show_add_up_to_the_pool(unpacked: Path) -> None:
+    """As with a thousand questions: e to a total of -30 is below half of 1e-9. The shares of such takes are unknown."""
+    board = unpacked / "log" / "leaderboard.jsonl"
+    board.write_text(re.sub(r'"take":"[^"]*"', '"take":"0.000000000"', board.read_text("utf-8")), "utf-8")
+    told, wrong = check_pack.check_prize(unpacked)
+    assert ("shares of 1000.00; not checked one by one" in told, wrong) == (True, ""), told
+    replace(board, '"prize":"108.00"', '"prize":"107.99"')
+    assert check_pack.check_prize(unpacked)[1] == "they add up to 999.99"
 
 
 def test_terms_are_compared_with_their_formula(unpacked: Path) -> None:
