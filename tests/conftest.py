@@ -104,3 +104,11 @@ def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "LEAST_CLUSTERS", 1)
     monkeypatch.setattr(grounds, "LEAST_OUTCOMES", 0)
     monkeypatch.setattr(grounds, "LEAST_HEAVY", {})
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test of calibration draws 39 times, not 999: for tests of what changes a row, whatever its numbers are."""
+    from forecast_ledger.projections.tables import calibration  # noqa: PLC0415 - conftest comes before all else
+
+    monkeypatch.setattr(calibration, "TEST_REPLICATES", 39)

@@ -49,7 +49,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 # --- The kinds of facts that each table reads, compared with the events that change the table.
 
 
-pytestmark = pytest.mark.usefixtures("little_is_enough")  # sets of ranks, with few questions too
+pytestmark = pytest.mark.usefixtures("little_is_enough", "few_draws")  # sets of ranks, with few questions too
 STORIES = ("autocast-2022",)
 SEEDS = range(times(1))
 FIRST = 3  # so many events of a type are looked at in a log

@@ -44,7 +44,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import ARENA, AUTOCAST, BOARDS, CHANGED, FEES, GROUPS, HUB, METACULUS, SIDES
 
 PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
-pytestmark = pytest.mark.usefixtures("little_is_enough")  # sets of ranks, with few questions too
+pytestmark = pytest.mark.usefixtures("little_is_enough", "few_draws")  # sets of ranks, with few questions too
 LATER = {"at": "2021-07-25T00:00:00Z"}
 MENDED = (
     said("r1", "revoke_resolution", question="olympics-2021", reason="misread", **LATER),
