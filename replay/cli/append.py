@@ -166,7 +166,7 @@ def append(
         head = base or ledger.head()
     for line in source.lines():
         say(line)
-    if _print_counts(counts, head, view, dry_run=dry_run):
+    if _print_counts(counts, head, view, dry_run=dry_run) or (source.followed and source.followed.others):
         sys.exit(FINDINGS)
 
 

@@ -78,7 +78,7 @@ def import_from(
     and profits that the files publish are compared with those that come out. A newer copy brings the ledger to what it
     says: what is the same counts as a duplicate, what is new or corrected is recorded, and what is gone is taken back,
     unless --keep-missing. Refusals and items that are not carried over are counted by reason on stderr; if a command is
-    refused, the exit code is 1.
+    refused, or another writer recorded events of the same source meanwhile, the exit code is 1.
     """
     from forecast_ledger.replay.importing.follow_copy import Following
     from forecast_ledger.replay.importing.published_results import compare_published
@@ -109,7 +109,7 @@ def import_from(
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
     row = {**counts, "not_carried_over": sum(copy.left_out.counts.values()), **position}
     emit(COUNT_COLUMNS[: len(row)], [row], view)
-    if counts["refused"] or (strict and compared.differences):
+    if counts["refused"] or copy.others or (strict and compared.differences):
         sys.exit(FINDINGS)
 
 

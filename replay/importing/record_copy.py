@@ -17,19 +17,23 @@ from forecast_ledger.ledger.model.commands import (
     RevokeResolution,
     WithdrawForecast,
 )
+from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
-from forecast_ledger.replay.importing.recorded_copy import is_missed, takes_back_an_answer
+from forecast_ledger.replay.importing.recorded_copy import is_missed, source_of, takes_back_an_answer
 from forecast_ledger.replay.importing.source_items import (
     FIRST_PLACES,
     SETUP,
     LeftOut,
     Source,
+    SourceItem,
     carried,
     with_known_setup,
 )
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, Outcome, append_batches, tally
 
+OTHERS = "another writer recorded events of this source, or on its questions, during this import"
+AGAIN = "import the newest copy again"
 REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
 _SHOWN = 1_000  # commands between two calls of `on_progress`
 
@@ -39,12 +43,18 @@ class FollowedCopy:
 
     left_out: counts what is not sent, because it is known or not carried over. changes: how often what an earlier copy
     said was changed or taken back, in words. changed: the questions, or the participants, of each of these, in order.
+    others: how many events another writer recorded, of this source or on a question of this copy, after the log was
+    read to be compared with it; without those that this copy says, too.
     """
 
     def __init__(self, source: Source, following: Following) -> None:
         self._source, self._following = source, following
         self.left_out, self.changes = LeftOut(), Counter[str]()
         self.changed: dict[str, dict[str, None]] = {}
+        self.others = 0
+        self._compared_at = self._recorded = 0  # a log position; how many events this import recorded
+        self._said: list[range] = []  # positions after that of events that this copy says, whoever recorded them
+        self._sources, self._questions = set[str](), set[str]()  # of the commands of the copy
 
     def outcomes(
         self, ledger: Ledger, on_progress: OnProgress = lambda _: None, *, atomic: bool = False
@@ -54,13 +64,50 @@ class FollowedCopy:
         on_progress: called with the line of each transaction's last command. atomic: all are recorded, or none. Who
         edits the contest in a map is told that another one is recorded.
         """
-        items = carried(follow_copy(self._source, ledger.read, self._following), self.left_out)
+        source = self._source._replace(items=self._noted())
+        items = carried(follow_copy(source, lambda: self._read(ledger), self._following), self.left_out)
         appended = append_batches(ledger, items, on_progress, atomic=atomic)
-        return self._counting(with_known_setup(appended, (EnrolParticipant,) if self._source.name else SETUP))
+        yield from self._counting(with_known_setup(appended, (EnrolParticipant,) if self._source.name else SETUP))
+        self.others = self._count_others(ledger)
 
     def lines(self) -> list[str]:
-        """Return what was not carried over, and what was changed or taken back, in words."""
-        return [*self.left_out.lines(), *(self._line(what) for what in sorted(self.changes))]
+        """Return what was not carried over, what was changed or taken back, and that others wrote, in words."""
+        changes = [self._line(what) for what in sorted(self.changes)]
+        count = f"{self.others:,} event{'s' * (self.others != 1)}"
+        return [*self.left_out.lines(), *changes, *[f"{OTHERS}: {count}; {AGAIN}"] * bool(self.others)]
+
+    def _read(self, ledger: Ledger) -> Iterator[list[Recorded]]:
+        for page in ledger.read():
+            yield page
+            self._compared_at = page[-1].position
+
+    def _noted(self) -> Iterator[SourceItem]:
+        """Return the items of the copy; note what they are about."""
+        for place, item in self._source.items:
+            if name := getattr(item, "id", ""):
+                self._sources.add(source_of(name))
+            if question := getattr(item, "question", ""):
+                self._questions.add(question)
+            yield place, item
+
+    def _count_others(self, ledger: Ledger) -> int:
+        if ledger.head().position == self._compared_at + self._recorded:
+            return 0
+        own = {position for each in self._said for position in each}
+        since = (each for page in ledger.read(self._compared_at) for each in page)
+        return sum(each.position not in own and self._concerns(each) for each in since)
+
+    def _concerns(self, recorded: Recorded) -> bool:
+        question = getattr(recorded.event, "question", "")
+        return source_of(recorded.command_id) in self._sources or question in self._questions
+
+    def _keep(self, receipt: Receipt) -> None:
+        """Note the events of a command; another writer may have recorded it since the log was read."""
+        self._recorded += 0 if receipt.duplicate else receipt.last - receipt.first + 1
+        if receipt.first > self._compared_at:
+            follows = bool(self._said) and self._said[-1].stop == receipt.first
+            begin = self._said.pop().start if follows else receipt.first
+            self._said.append(range(begin, receipt.last + 1))
 
     def _line(self, what: str) -> str:
         named = [*islice(self.changed[what], FIRST_PLACES)]
@@ -69,6 +116,8 @@ class FollowedCopy:
 
     def _counting(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         for place, command, outcome in outcomes:
+            if isinstance(outcome, Receipt):
+                self._keep(outcome)
             if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
                 change, subject = _change(command), _subject(command)
                 revoked = self.changed.get(REVOKED, {})

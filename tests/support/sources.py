@@ -27,7 +27,7 @@ from forecast_ledger.replay.mapping.csv_reader import read_sources
 class Imported(NamedTuple):
     """What an import counted; refused: where and why, in words; left_out: reason -> number; changes: what -> number.
 
-    compared: what is said of published results.
+    compared: what is said of published results. others: how many events another writer recorded meanwhile.
     """
 
     counts: dict[str, int]
@@ -35,6 +35,7 @@ class Imported(NamedTuple):
     left_out: dict[str, int]
     changes: dict[str, int]
     compared: list[str]
+    others: int
 
 
 def ticking() -> Ledger:
@@ -90,7 +91,7 @@ def _recorded(ledger: Ledger, source: Source, following: Following) -> Imported:
 
     counts = record_copy(ledger, copy, on_refusal)
     compared = compare_published(ledger.read(), source.published).lines()
-    return Imported(counts, refused, copy.left_out.counts, copy.changes, compared)
+    return Imported(counts, refused, copy.left_out.counts, copy.changes, compared, copy.others)
 
 
 def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:
