@@ -41,6 +41,9 @@ NO_TARGET_DATA = (
     "target data in a form that is not read: for answers, give them as target-data/oracle-output.csv, with a column "
     "for each task id, and oracle_value"
 )
+NO_ROWS = (
+    "a file of target data without a row: it answers nothing, and no answer is taken back; if it had rows, get it again"
+)
 ORACLE, SERIES = "target-data/oracle-output", "target-data/time-series"
 _FOLDER, _LATEST = "target-data/", "latest-"
 _VALUE = {ORACLE: "oracle_value", SERIES: "observation"}
@@ -96,8 +99,14 @@ class HubTruth:
         found = target_files(files.names)
         self.is_there = bool(found)
         for name, kind in found.items():
-            begun = len(self.faults)
-            if not self._read(files, name, kind, keys) or any(isinstance(x, Refused) for _, x in self.faults[begun:]):
+            begun, is_told = len(self.faults), False
+            try:
+                is_told = self._read(files, name, kind, keys)
+            except Refused as refused:
+                self.faults.append((place_in(name, 0), refused))
+            if not is_told and len(self.faults) == begun:
+                self.faults.append((place_in(name, 1), NotCarried(NO_ROWS)))
+            if not is_told or any(isinstance(item, Refused) for _, item in self.faults[begun:]):
                 self.is_cut = True
 
     def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
@@ -153,7 +162,10 @@ class HubTruth:
         return [*(row for row in series if row.as_of), *oracle] if oracle else series
 
     def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> bool:
-        """Read a file; return whether it has rows, and its columns say what they are about."""
+        """Read a file; return whether it has rows, and its columns say what they are about.
+
+        Raises Refused: it cannot be read, or lacks a column.
+        """
         value, is_latest = _VALUE[kind], _is_latest(name)
         columns, rows = read_table(files, name, [])
         if kind == ORACLE and value not in columns:  # some hubs write it as in their time series

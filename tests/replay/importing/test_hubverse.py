@@ -18,7 +18,9 @@ from forecast_ledger.ledger.model.events import ForecastMade, QuestionOpened, Qu
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.replay.importing import hub_questions
+from forecast_ledger.replay.importing.follow_copy import ANSWER_UNREAD
 from forecast_ledger.replay.importing.hub_questions import question_id
+from forecast_ledger.replay.importing.hub_truth import NO_ROWS
 from forecast_ledger.replay.importing.hubverse import NO_FILES
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
@@ -268,12 +270,10 @@ def test_rows_without_a_task_are_counted(hub: Path) -> None:
         ("hub-config/tasks.json", '{"rounds": 7}', "Expected `array`"),
         ("hub-config/tasks.json", "[" * 100_000, "bad_source"),
         ("hub-config/admin.json", "\udcff", "bad_source"),
-        (SERIES, "", "the file is empty"),
-        (SERIES, "as_of,value\n", "'observation' is missing"),
     ],
 )
 def test_a_hub_that_cannot_be_read_records_nothing(hub: Path, file: str, text: str | None, message: str) -> None:
-    """The configuration and the target data are read first."""
+    """The configuration is read first."""
     (hub / file).unlink()
     if text is not None:
         (hub / file).write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -282,6 +282,36 @@ def test_a_hub_that_cannot_be_read_records_nothing(hub: Path, file: str, text: s
             import_into(ledger, "hubverse", hub)
         assert message in str(refused.value)
         assert ledger.head().position == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("", f"{SERIES}: bad_source {SERIES}: the file is empty"),
+        (
+            "as_of,value\n",
+            f"{SERIES}: bad_source {SERIES}: the column 'observation' is missing; the columns are: as_of, value",
+        ),
+        ("as_of,target_end_date,target,location,observation\n", None),
+    ],
+    ids=["empty", "without a column", "a header alone"],
+)
+def test_a_file_of_target_data_without_rows_answers_nothing_and_takes_nothing_back(
+    hub: Path, text: str, refused: str | None
+) -> None:
+    """Of 57 commands, 16 are answers by the time series: 22, revoked, 25, and 40, each for four output types.
+
+    The forecasts and the other answers are recorded, and the whole file adds these; afterwards they stay.
+    """
+    whole = Path(shutil.copytree(hub, hub.with_name("whole")))
+    (hub / SERIES).write_text(text, encoding="utf-8")
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", hub)
+        assert (found.counts["accepted"], found.refused) == (57 - 4 * (3 + 1), [refused] if refused else [])
+        assert found.left_out.get(NO_ROWS) == (None if refused else 1)
+        assert import_into(ledger, "hubverse", whole).counts["accepted"] == 16
+        found = import_into(ledger, "hubverse", hub)
+        assert (found.counts["accepted"], found.left_out[ANSWER_UNREAD]) == (0, 8)
 
 
 def test_the_id_of_a_question_has_its_task_ids() -> None:
