@@ -116,6 +116,8 @@ class Comparison(NamedTuple):
         more = len(self.differences) - MOST_LISTED
         listed = [f"differs: {each.line()}" for each in self.differences[:MOST_LISTED]]
         count = f"published results: {self.agree:,} agree, {len(self.differences):,} differ"
+        without = sum(each.here is None for each in self.differences)
+        count += f"; {without:,} of these come from trades that are not there: save them in PATH, too" * bool(without)
         return [*listed, *([f"differs: and {more:,} more"] if more > 0 else []), count]
 
 

@@ -9,6 +9,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.replay.importing.kalshi import NO_MARKET, NOT_ASKED, SUBACCOUNTS
 from tests.replay.importing.test_kalshi import RAIN, saved, told
 from tests.support.forging import audited
+from tests.support.paths import DATA
 from tests.support.sources import import_into, table, ticking
 
 ENDED = RAIN | {"status": "finalized", "settlement_ts": "2026-03-12T00:00:00Z"}
@@ -123,6 +124,18 @@ def test_a_settlement_that_does_not_come_out_is_named(tmp_path: Path) -> None:
         )
         lines = import_into(ledger, "kalshi", folder, trades=True).compared
     assert lines[0] == "differs: account on kalshi R: revenue 4.00 is published, 3.00 is here: -1.00 apart"
+
+
+def test_the_settlement_of_the_sample_has_no_fills() -> None:
+    """10 contracts for 600 cents and a fee of 0.1, given back as the market is void; the last line has the remedy."""
+    with ticking() as ledger:
+        lines = import_into(ledger, "kalshi", DATA / "kalshi-import", trades=True).compared
+    said = {"revenue": "6.00", "total_cost": "6.00", "fee_cost": "0.10"}
+    on = "differs: account on kalshi KXGAME-26-OWL"
+    assert lines == [
+        *(f"{on}: {name} {number} is published, and no trade of it is there" for name, number in said.items()),
+        "published results: 0 agree, 3 differ; 3 of these come from trades that are not there: save them in PATH, too",
+    ]
 
 
 def test_subaccounts_are_participants_and_a_settlement_is_not_divided(tmp_path: Path) -> None:
