@@ -4,7 +4,7 @@ A question that the ledger has from the same source is compared with its command
 other answers, forecasts that are new, corrected, gone or back again. What is the same is not sent again.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -89,12 +89,14 @@ _PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
 class Following(NamedTuple):
     """How a copy is followed. now: the instant of the import, µs. keep_missing: whether what is gone stays.
 
-    take_back: whether also more than half of the forecasts may be gone.
+    take_back: whether also more than half of the forecasts may be gone. on_correction: called with the id of each
+    forecast that is to replace one of its own instant.
     """
 
     now: int
     keep_missing: bool = False
     take_back: bool = False
+    on_correction: Callable[[str], None] = lambda _: None
 
 
 def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator[SourceItem]:
@@ -554,12 +556,15 @@ class _Question:
         is_same = first < len(recorded.spans) and recorded.spans[first][:2] == spans[first][:2]
         for place, item in given:
             at = read_instant(item.at)
-            if at < since or (at == since and is_same and isinstance(item, SubmitForecast)):
+            begins = at == since and isinstance(item, SubmitForecast)
+            if at < since or (begins and is_same):
                 yield place, KNOWN
                 continue
             taken = item.id in self._known.ids  # perhaps of another name of the participant
-            name = fitting_id(f"{item.id} after {recorded.position} of {item.participant}")
-            yield place, structs.replace(item, id=name) if taken else item
+            name = fitting_id(f"{item.id} after {recorded.position} of {item.participant}") if taken else item.id
+            if begins and first < len(recorded.spans):
+                self._following.on_correction(name)
+            yield place, structs.replace(item, id=name)
 
 
 def _with_outcomes(question: QuestionState, changes: Iterable[ChangeOutcomes]) -> QuestionState:

@@ -34,6 +34,7 @@ from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, Outcome
 
 OTHERS = "another writer recorded events of this source, or on its questions, during this import"
 AGAIN = "import the newest copy again"
+CORRECTED = "a forecast corrected"
 REVOKED, REPLACED = "an answer revoked", "an answer replaced, or recorded again with other times"
 _SHOWN = 1_000  # commands between two calls of `on_progress`
 
@@ -48,7 +49,8 @@ class FollowedCopy:
     """
 
     def __init__(self, source: Source, following: Following) -> None:
-        self._source, self._following = source, following
+        self._corrected = set[str]()  # ids of forecasts that replace one of their own instant
+        self._source, self._following = source, following._replace(on_correction=self._corrected.add)
         self.left_out, self.changes = LeftOut(), Counter[str]()
         self.changed: dict[str, dict[str, None]] = {}
         self.others = 0
@@ -120,6 +122,8 @@ class FollowedCopy:
                 self._keep(outcome)
             if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
                 change, subject = _change(command), _subject(command)
+                if command.id in self._corrected:
+                    change = CORRECTED
                 revoked = self.changed.get(REVOKED, {})
                 if isinstance(command, ResolveQuestion | AnnulQuestion) and subject in revoked:
                     del revoked[subject]

@@ -297,7 +297,7 @@ def test_what_a_form_no_longer_has_is_taken_back_and_what_changed_is_corrected()
         assert said(import_table(ledger, FORM, form(ADA, BO, CY), now=now)) == (5, 0, 0)
         changed = form(ADA.replace("60", "65"), CY.replace("30,80", "30.0 %,"))
         found = import_table(ledger, FORM, changed, now=now)
-        assert (said(found), found.changes) == ((3, 2, 0), {"a forecast withdrawn": 2})
+        assert (said(found), found.changes) == ((3, 2, 0), {"a forecast corrected": 1, "a forecast withdrawn": 2})
         ends = {row[:2]: row[3][:10] for row in standing(ledger)}
         assert ends == {
             ("Q1", "ada"): "2026-03-11",

@@ -1,4 +1,4 @@
-"""Imports while another writer records: what it recorded since the log was read is counted, and the exit code is 1."""
+"""What an import says of corrected forecasts, and of what another writer recorded since the log was read."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -55,6 +55,19 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
 def notice(events: str) -> str:
     """What is said of so many events of another writer."""
     return f"{OTHERS}: {events}; {AGAIN}"
+
+
+def test_forecasts_that_are_corrected_at_their_own_instant_are_counted(tmp_path: Path) -> None:
+    """Ada's 60 is 65, and both of cy's numbers are others; 5.0 for 5, and a later forecast of bo, correct nothing."""
+    append_form(tmp_path, form(ADA, BO, CY))
+    later = "2026-03-02 13:00:00,bo,,25"
+    newer = form(ADA.replace("60,5", "65,5.0"), BO, later, CY.replace("30,80", "31,81"))
+    line = "changed since earlier copies: 3 x a forecast corrected (question Q1; question Q2)"
+    tried, done = (append_form(tmp_path, newer, *options) for options in (["--dry-run"], ["--format", "csv"]))
+    for found in (tried, done):
+        assert [text for text in found.stderr.splitlines() if text.startswith("changed")] == [line]
+    assert (done.exit_code, done.stdout.splitlines()[1].split(",")[:3]) == (FINE, ["4", "2", "0"])
+    assert "changed since" not in append_form(tmp_path, newer).stderr
 
 
 def test_two_copies_of_a_form_at_once_are_made_good_by_the_newest(during: During, tmp_path: Path) -> None:
