@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from os import fspath
 from pathlib import Path
 from types import FrameType
@@ -39,13 +40,15 @@ from forecast_ledger.replay.console.signals import FINDINGS, UNREADABLE, USAGE
 from forecast_ledger.replay.console.terminal import View, table_options
 
 if TYPE_CHECKING:
+    from forecast_ledger.replay.files.hub_export import HubExport
+    from forecast_ledger.replay.reading.log import Log
     from forecast_ledger.replay.readmodel.runner import Drift, Refreshed
 
 _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
 SEALED = ["segments", "bytes", "log_position", "digest"]
-_HUB, SEGMENTS = "hub", "segments"
-_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
+_HUB, _DASHBOARD, SEGMENTS = "hub", "hubpredevals", "segments"
+_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB, _DASHBOARD]
 
 
 @click.command(epilog="Example: forecast-ledger export season.db season-csv --format csv")
@@ -59,6 +62,7 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB]
     "always written.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing export at OUT.")
+@click.option("--baseline", metavar="PARTICIPANT", help="With hubpredevals: who has the relative skill 1.")
 @click.option("--floats", is_flag=True, help="Write decimals as the nearest floats, which other programs compute with.")
 @click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
 @memory_option
@@ -72,6 +76,7 @@ def export(
     form: str,
     tables: str | None,
     force: bool,
+    baseline: str | None,
     floats: bool,
     wide: bool,
     memory: int | None,
@@ -86,17 +91,16 @@ def export(
     rows than the log; they are written only if --tables names them.
 
     With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
-    configuration, without tables. With --format segments, it is the log alone, as `seal` writes it.
+    configuration, without tables. With --format hubpredevals, it is the scores that a hub's dashboard shows, and its
+    options. With --format segments, it is the log alone, as `seal` writes it.
     """
     from forecast_ledger.replay.files.export import export as exported
 
-    if form in {_HUB, SEGMENTS}:
-        _check_without_tables(form, log, memory, floats=floats)
-    if form == _HUB:
-        _export_hub(fspath(log), out, tables, View(wide=wide), as_of, name, force=force)
+    _check_options(form, log, tables, baseline, memory, floats=floats)
+    if form in {_HUB, _DASHBOARD}:
+        write = _hub if form == _HUB else partial(_dashboard, baseline=baseline)
+        _export_hub(write, fspath(log), out, View(wide=wide), as_of, name, force=force)
         return
-    if form == SEGMENTS and tables is not None:
-        fail("--tables does not go with --format segments: they have the log alone", USAGE)
     names = None if tables is None else _table_names(tables)
     try:
         with progress("read") as on_progress:
@@ -126,8 +130,16 @@ def export(
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
 
-def _check_without_tables(form: str, log: Location, memory: int | None, *, floats: bool) -> None:
-    """Refuse options that a format without tables has no use for."""
+def _check_options(
+    form: str, log: Location, tables: str | None, baseline: str | None, memory: int | None, *, floats: bool
+) -> None:
+    """Refuse options that a format has no use for."""
+    if baseline is not None and form != _DASHBOARD:
+        fail(f"--baseline goes with --format {_DASHBOARD}, not with {form}: leave it out", USAGE)
+    if form not in {_HUB, _DASHBOARD, SEGMENTS}:
+        return
+    if tables is not None:
+        fail(f"--tables does not go with --format {form}, which has no tables", USAGE)
     if memory is not None:
         fail(f"--format {form} has no large tables: leave --memory out", USAGE)
     if not isinstance(log, str):
@@ -165,17 +177,14 @@ def restore(exported: str, log: str, name: str, view: View) -> None:
 
 
 def _export_hub(
-    log: str, out: Path, tables: str | None, view: View, as_of: str | None, name: str, *, force: bool
+    write: "Callable[..., HubExport]", log: str, out: Path, view: View, as_of: str | None, name: str, *, force: bool
 ) -> None:
-    """Write a hub, and print what it has."""
-    from forecast_ledger.replay.files.hub_export import export_hub
+    """Write a hub or its dashboard, and print what it has."""
     from forecast_ledger.replay.reading.log import Log
 
-    if tables is not None:
-        fail("--tables does not go with --format hub: a hub has no tables", USAGE)
     try:
         with progress("read") as on_progress:
-            hub = export_hub(Log(log, name, parse_cut(as_of), on_progress), out, force=force)
+            hub = write(Log(log, name, parse_cut(as_of), on_progress), out, force=force)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:
@@ -185,6 +194,25 @@ def _export_hub(
     rows = [{"part": part, **found._asdict()} for part, found in hub.parts.items()]
     emit(["part", "rows", "digest"], rows, view)
     say_as_of(hub.checkpoint)
+
+
+def _hub(log: "Log", out: Path, *, force: bool) -> "HubExport":
+
+    from forecast_ledger.replay.files.hub_export import export_hub
+
+    return export_hub(log, out, force=force)
+
+
+def _dashboard(log: "Log", out: Path, *, baseline: str | None, force: bool) -> "HubExport":
+
+    from forecast_ledger.replay.files.dashboard_export import TABLES, export_dashboard
+    from forecast_ledger.replay.reading.replay import replay
+
+    season = replay(log.location, log.name, log.as_of, log.on_progress, tables=TABLES)
+    try:
+        return export_dashboard(season, out, baseline, force=force)
+    except ValueError as error:
+        fail(str(error), USAGE)
 
 
 def _table_names(tables: str) -> list[str]:

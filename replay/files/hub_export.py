@@ -9,7 +9,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Context, Decimal
 from hashlib import sha256
@@ -365,7 +365,7 @@ def export_hub(log: Log, out: str | PathLike[str], *, force: bool = False) -> Hu
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
     clear_leftovers(out)
-    _check_free(out, force=force)
+    check_free(out, "an exported hub", _TOP, _is_ours, force=force)
     folded, cut = _Folded(), log.cut()
     with log.pages(cut) as pages:
         for page in pages:
@@ -374,7 +374,7 @@ def export_hub(log: Log, out: str | PathLike[str], *, force: bool = False) -> Hu
     head = cut.reached()
     with scratch_folder(out) as part:
         parts, left_out = _write(part / "hub", folded)
-        _check_free(out, force=force)
+        check_free(out, "an exported hub", _TOP, _is_ours, force=force)
         move_into_place(part / "hub", out)
     return HubExport(head, parts, left_out)
 
@@ -408,10 +408,10 @@ def _write(folder: Path, folded: _Folded) -> tuple[dict[str, HubPart], dict[str,
     oracle = [row for question, task in tasks.items() for row in _oracle(columns, task, folded, question, left_out)]
     parts["oracle-output"] = _write_tables(folder, {"target-data/oracle-output.csv": oracle}, [*header, "oracle_value"])
     metadata = {f"model-metadata/{model}.yml": _metadata(who, model) for who, model in models.items()}
-    parts["hub-config"] = _write_texts(
+    parts["hub-config"] = write_texts(
         folder, {"hub-config/tasks.json": tasks_config(list(tasks.values())), ADMIN: _admin()}
     )
-    parts["model-metadata"] = _write_texts(folder, metadata)
+    parts["model-metadata"] = write_texts(folder, metadata)
     return parts, left_out
 
 
@@ -475,13 +475,18 @@ def _admin() -> str:
 def _write_tables(folder: Path, files: dict[str, list[list[str]]], header: list[str]) -> HubPart:
     texts = {}
     for path, rows in files.items():
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([header, *rows])
-        texts[path] = text.getvalue()
-    return _write_texts(folder, texts)._replace(rows=sum(map(len, files.values())))
+        texts[path] = csv_text([header, *rows])
+    return write_texts(folder, texts)._replace(rows=sum(map(len, files.values())))
 
 
-def _write_texts(folder: Path, texts: dict[str, str]) -> HubPart:
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def write_texts(folder: Path, texts: dict[str, str]) -> HubPart:
     """Write files; return how many, and the digest of them all."""
     digest = sha256()
     for path, text in sorted(texts.items()):
@@ -492,26 +497,24 @@ def _write_texts(folder: Path, texts: dict[str, str]) -> HubPart:
     return HubPart(len(texts), digest.hexdigest())
 
 
-def _check_free(out: Path, *, force: bool) -> None:
-    """Raise FileExistsError unless the path is free, or has a hub that was exported."""
+def check_free(out: Path, what: str, names: Collection[str], is_ours: Callable[[Path], bool], *, force: bool) -> None:
+    """Raise FileExistsError unless the path is free, or has a folder that may be replaced.
+
+    what: such a folder. names: what it has, and nothing else. is_ours: whether this program wrote it.
+    """
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
     if not os.path.lexists(out):
         return
     if not force:
         raise FileExistsError(f"{out}: exists already; --force replaces an export")
-    if (
-        out.is_symlink()
-        or not out.is_dir()
-        or {path.name for path in out.iterdir()} - _TOP
-        or not _is_ours(out / ADMIN)
-    ):
-        raise FileExistsError(f"{out}: exists and is not an exported hub; it is not replaced")
+    if out.is_symlink() or not out.is_dir() or {path.name for path in out.iterdir()} - {*names} or not is_ours(out):
+        raise FileExistsError(f"{out}: exists and is not {what}; it is not replaced")
 
 
-def _is_ours(admin: Path) -> bool:
+def _is_ours(out: Path) -> bool:
     try:
-        with open_regular(admin, MANIFEST_BYTES) as file:
+        with open_regular(out / ADMIN, MANIFEST_BYTES) as file:
             return file.read() == _admin().encode()
     except (OSError, Unavailable):
         return False

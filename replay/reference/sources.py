@@ -208,6 +208,12 @@ SOURCES = (
         "`import-from hubverse`",
     ),
     Source(
+        "hubverse, hubPredEvalsData",
+        "hubverse, hubPredEvalsData 1.2.0: `generate_eval_data` and `generate_predevals_options`",
+        "https://github.com/hubverse-org/hubPredEvalsData",
+        "`export --format hubpredevals`",
+    ),
+    Source(
         "ForecastBench, Datasets",
         'ForecastBench, Datasets: question, forecast and resolution sets; wiki, "How to submit to ForecastBench"',
         "https://github.com/forecastingresearch/forecastbench-datasets",
