@@ -365,8 +365,10 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
 
 def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     """Say how many pairs differ significantly, and how to read the picture."""
-    tests, found = count(len(pairs), "pair"), sum(map(_certain, pairs))
-    title = f"{found or 'none'} of {tests} of participants {'differs' if found == 1 else 'differ'} significantly"
+    found, every = sum(map(_certain, pairs)), len(pairs)
+    title = f"{found or 'none'} of {every:,} pairs of participants {'differs' if found == 1 else 'differ'}"
+    if every == 1:
+        title = f"the only pair of participants {'differs' if found else 'does not differ'}"
     note = (
         "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
         "test of the mean difference is significant at 5%, corrected for all pairs shown; a few large differences can "
@@ -375,7 +377,7 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
         note += f" With {count(most, 'question')}, no test can be significant."
-    return title[0].upper() + title[1:], note
+    return f"{title[0].upper()}{title[1:]} significantly", note
 
 
 def _certain(pair: Row) -> bool:

@@ -2,17 +2,16 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from decimal import Decimal
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet
-from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,
     NONE,
@@ -46,134 +45,11 @@ from forecast_ledger.replay.reading.descriptions import (
     describe_order,
     describe_score,
     further_rules,
-    trading_words,
 )
 from forecast_ledger.replay.reading.studies import sample_notes
 
-MOST_MOVEMENTS = 100
-HELD = {"open", "pending"}  # states of a position that is worth its mark
-_RANKING = (
-    "The total is cash and the value of the positions held; the profit is the total less what was paid in. There is "
-    "no interval that says how sure the order is; with other questions, it could be another. The drawdown is the "
-    "largest fall of an account from its peak, as a share of the peak; a debt makes it more than 100%. The win rate "
-    "is the share of purchases on resolved questions whose outcome happened; one that is paid in part did not. The "
-    "Sharpe ratio is the mean return of the positions that were sold or settled, divided by the standard deviation of "
-    "these returns; it needs two different ones, and a refund has none."
-)
-_ACCOUNT_STATES = {
-    "open": "held",
-    "pending": "held; the question is closed, and has no answer yet",
-    "closed": "ended by a sale",
-    "settled": "ended by the answer",
-    "refunded": "ended by a refund",
-}
-
-
-def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
-    """Return how participants trade and are ranked, in words."""
-    cash = f"{rules.starting_cash_micros / 10**6:,.2f} {currency}".rstrip()
-    how = "participants buy and sell shares of outcomes at quoted prices, and a share pays 1 if its outcome happens"
-    return [
-        ("Accounts", f"start with {cash}; {how}"),
-        ("Rules of trading", "; ".join(trading_words(rules))),
-        ("Ranking", "by profit, rounded to the payable unit, best first"),
-    ]
-
-
-def account_parts(projections: Projections, name: str) -> list[Part]:
-    """Return the ranking of accounts, what they hold, and how their cash moved."""
-    positions, cash = by_participant(projections, "positions", name), by_participant(projections, "cash", name)
-    rows = rows_of(projections, "arena_leaderboard", name)
-    for row in rows:
-        row["cash"] = cash[row["participant"]][-1]["balance"] if row["participant"] in cash else None
-        row["positions"] = str(_sum_of(positions.get(row["participant"], []), "value"))
-    columns = ("participant", "rank", "cash", "positions", "total", "profit", "return_percent", "drawdown", "win_rate",
-               "sharpe_ratio", *["fees"] * any(Decimal(row["fees"]) for row in rows))  # fmt: skip
-    kinds = kinds_of(projections, "arena_leaderboard") | {"cash": "money", "positions": "money"}
-    ranking = short_table(kinds, rows, columns)
-    parts = [Part("Ranking", _RANKING, "Accounts, the largest profit first", ranking)]
-    return [*parts, *_held(projections, name), *_movements(projections, name)]
-
-
-def _held(projections: Projections, name: str) -> list[Part]:
-    """Return the positions that are held."""
-    rows = [row for row in rows_of(projections, "positions", name) if row["status"] in HELD]
-    for row in rows:
-        row |= {"paid_a_share": row["average_entry"], "price": row["mark"], "gain": row["unrealised"]}
-    columns = ("participant", "question", "outcome", "shares", "paid_a_share", "cost", "price", "value", "gain")
-    kinds = kinds_of(projections, "positions") | {"paid_a_share": "points", "price": "points", "gain": "money"}
-    return [Part("Positions held", "", "Positions held", short_table(kinds, rows, columns))] * bool(rows)
-
-
-def _movements(projections: Projections, name: str) -> list[Part]:
-    """Return the last movements of cash, with the trades that they are of."""
-    trades = {(row["participant"], row["log_position"]): row for row in rows_of(projections, "trades", name)}
-    outcomes = {
-        (row["participant"], row["position"]): row["outcome"] for row in rows_of(projections, "positions", name)
-    }
-    rows = sorted(rows_of(projections, "cash", name), key=lambda row: row["log_position"])
-    rows = [row for row in rows if row["movement"] != "granted"]
-    shown, note = rows[-MOST_MOVEMENTS:], "Times are UTC."
-    for row in shown:
-        trade = trades.get((row["participant"], row["log_position"]), {})
-        row |= {"shares": trade.get("shares"), "price": trade.get("price")}
-        row |= {"outcome": outcomes.get((row["participant"], row["position"])), "cash": row["balance"]}
-        row["at"] = f"{row['at'][:10]}\u00a0{row['at'][11:16]}"
-    if len(shown) < len(rows):
-        note += f" The last {len(shown)} of {len(rows):,} are shown; {in_table('cash')}."
-    columns = ("participant", "at", "movement", "question", "outcome", "shares", "price", "amount", "cash")
-    kinds = kinds_of(projections, "cash") | {"at": "text", "outcome": "id", "shares": "money", "price": "points"}
-    table = short_table(kinds | {"cash": "money"}, shown, columns)
-    return [Part("Trades and payments", note, "Movements of cash, the oldest first", table)] * bool(rows)
-
-
-def accounts(projections: Projections, name: str, anchor: str) -> list[Participant]:
-    """Return a section for each account: its profit, and the positions on which most was gained and lost."""
-    positions, bought = by_participant(projections, "positions", name), _bought(rows_of(projections, "trades", name))
-    titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
-    sections = []
-    for number, row in enumerate(rows_of(projections, "arena_leaderboard", name)[:MOST_PARTICIPANTS]):
-        who = row["participant"]
-        own = positions.get(who, [])
-        for each in own:
-            each["gain"] = str(Decimal(each["realised"]) + Decimal(each["unrealised"]))
-            each["bought_for"] = str(bought.get((who, each["position"]), 0))
-            each["state"] = _ACCOUNT_STATES.get(each["status"], each["status"])
-            each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
-        own.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
-        shown, caption = ends_of(own, "positions", "positions", len(own))
-        kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}
-        table = short_table(kinds, shown, ("question", "outcome", "bought_for", "state", "gain"))
-        section = row_anchor(anchor, "account", number)
-        sections.append(Participant(section, who, _account_words(row, len(own)), caption, table))
-    return sections
-
-
-def _account_words(row: Row, positions: int) -> str:
-    """Say what an account stands for, its rank and profit, and how many positions and decisions it had."""
-    known = ", ".join(f"{name} {row[name]}" for name in ("family", "release") if row[name])
-    rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
-    words = f"{known} {rank}" if known else rank
-    words += f" with a profit of {Decimal(row['profit']):,.2f}; {count(positions, 'position')}"
-    words += f" in {count(row['decided'], 'decision')}" * bool(row["decided"])
-    return words + (f"; excluded: {row['excluded']}." if row["excluded"] else ".")
-
-
-def _bought(trades: Sequence[Row]) -> dict[tuple[str, int], Decimal]:
-    """Return the amount for which each position of a participant was bought."""
-    sums: dict[tuple[str, int], Decimal] = {}
-    for row in trades:
-        if row["type"] == "buy":
-            key = row["participant"], row["position"]
-            sums[key] = sums.get(key, Decimal(0)) + Decimal(row["amount"])
-    return sums
-
-
-def _sum_of(rows: Sequence[Row], column: str) -> Decimal:
-    return sum((Decimal(row[column]) for row in rows), Decimal(0))
-
-
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
+SAMPLED = {"interval", "possible ranks", "first in samples", "prize interval"}  # columns that rest on samples
 LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
@@ -255,12 +131,14 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     if first is None:
         return []
     findings, (done, every) = list[str](), map(int, first["completion"].split("/"))
-    top = {who: row["questions"] for who, row in adjusted.items() if row["rank"] == 1}
-    best = next(iter(top.items()), None)
-    if best is not None and first["participant"] not in top:
+    enough = [row for row in adjusted.values() if 2 * row["questions"] >= every]
+    best = min(enough, key=lambda row: row["rank"], default=first)
+    sharing = {row["participant"] for row in enough if row["rank"] == best["rank"]}
+    if len(enough) > 1 and first["participant"] not in sharing:
+        among = f" of {len(enough):,} who forecast on at least half of them" * (len(enough) < len(adjusted))
         findings.append(
             f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
-            f"removed, {best[0]} is first, with forecasts on {best[1]:,}"
+            f"removed, {best['participant']} is first{among}, with forecasts on {best['questions']:,}"
         )
     if 2 * done < every:
         findings.append(f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}")
@@ -311,12 +189,13 @@ def _board(
     if scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
+    seed = intervals[0]["seed"] if SAMPLED & {*shown} else ""
     if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
         note += f" {words}"
         del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
     note += f" {sentences(sample_notes(projections, name))}"
-    return Part("Leaderboard", note, "Leaderboard, best first", cells, intervals[0]["seed"])
+    return Part("Leaderboard", note, "Leaderboard, best first", cells, seed)
 
 
 def _board_note(
@@ -341,9 +220,10 @@ def _board_note(
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
             "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
-            "(`forecast-ledger table LOG adjusted_scores`). Intervals, possible ranks and “first in samples” are of "
-            "scores that are not adjusted."
+            "(`forecast-ledger table LOG adjusted_scores`)."
         )
+        if names & SAMPLED:
+            sentences.append("Intervals, and all else that rests on samples, are of scores that are not adjusted.")
     if "take" in names and "prize" in names:
         sentences.append("Prizes follow from takes.")
     if float(board[0]["attainable"]) < 1:

@@ -22,11 +22,12 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections
+from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.page_parts import board_finding
 from forecast_ledger.replay.pages.pictures import titled, to_svg
 from forecast_ledger.replay.pages.report import template_environment
-from forecast_ledger.replay.pages.sections import _scale, account_parts, accounts
+from forecast_ledger.replay.pages.sections import _scale
 from forecast_ledger.replay.reading import blocks
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
@@ -436,19 +437,48 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
 
     Cy is better than bob on both questions, and than ada on the common one, so every fit has cy first.
     """
-    rules = RuleSet(name="x", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
-    story: list[AnyCommand] = [contest(rules=rules)]
     given = {"easy": {"ada": "0.9", "bob": "0.8", "cy": "0.95"}, "hard": {"bob": "0.1", "cy": "0.2"}}
-    for question in given:
-        story += [opened(question), entry(question=question)]
-    for question, chances in given.items():
-        story += [forecast(question, who, probability=chance) for who, chance in chances.items()]
-    report(log([*story, *(resolution(question) for question in given)]), tmp_path / "page.html")
-    words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
+    words = means_over(given, log, tmp_path)
     assert "ada is first with 0.0100, and bob second with 0.4250" not in words  # cy is second, with (.0025 + .64) / 2
     assert "ada is first with 0.0100, and cy second with 0.3212 (lower is better)" in words
     effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions are too few to tell"
     assert f"ada forecast on 1 of 2 questions; {effects}" in words
+    assert "There is no interval" in words
+    assert "that rests on samples" not in words
+    assert "The seed of the samples" not in words
+
+
+@pytest.mark.parametrize("leads", ["ada", "cy"])
+def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_path: Path) -> None:
+    """Ada forecast on the easy question alone, and eve on the hard one, where she is better than bob and cy.
+
+    A participant with one score has no part in the effects, which follow from bob and cy. The adjusted score of eve is
+    the best, and cy's is better than bob's. Without ada, cy is first, with (3 x 0.49 + 0.81) / 4 = 0.57; eve has 0.64.
+    """
+    given = {"easy": {"ada": "0.99"} if leads == "ada" else {}, "hard": {"eve": "0.2"}, "q2": {}, "q3": {}}
+    given = {question: own | {"bob": "0.2", "cy": "0.3"} for question, own in given.items()}
+    given["hard"] |= {"bob": "0.1", "cy": "0.1"}
+    words = means_over(given, log, tmp_path)
+    assert f"{leads} is first with" in words
+    told = (
+        "ada forecast on 1 of 4 questions; with the effects of questions removed, cy is first of 2 who forecast on at "
+        "least half of them, with forecasts on 4. ada forecast on less than half"
+    )
+    assert (told in words) == (leads == "ada")
+    assert ("with the effects of questions removed" in words) == (leads == "ada")
+
+
+def means_over(given: dict[str, dict[str, str]], log: Any, folder: Path) -> str:
+    """The words of a page of mean Brier scores. given: chances by question and participant; all happen."""
+    rules = RuleSet(name="x", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
+    story: list[AnyCommand] = [contest(rules=rules)]
+    for question in given:
+        story += [opened(question), entry(question=question)]
+    for question, chances in given.items():
+        story += [forecast(question, who, probability=chance) for who, chance in chances.items()]
+    path = folder / "page.html"
+    report(log([*story, *(resolution(question) for question in given)]), path)
+    return " ".join(" ".join(checked(path.read_text(encoding="utf-8")).texts).split())
 
 
 def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
