@@ -28,7 +28,12 @@ FILE = ROOT / "docs" / "pictures" / "flusight.svg"
 CONTEST = "trend-recorded"
 GREY = "#7d8590"
 KEPT = Path(__file__).with_suffix(".json")
-DRAWN = {"metaculus-2022": "plain", "autocast-2022": "at-close", "arena-week": "week-1"}  # the contest of each story
+DRAWN = {  # the contest of each story
+    "metaculus-2022": "plain",
+    "autocast-2022": "at-close",
+    "arena-week": "week-1",
+    "hub-scores": "natural",
+}
 
 
 def season_board(season: Replay) -> Picture:

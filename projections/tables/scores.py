@@ -328,23 +328,30 @@ _RELATIVE_SKILL = schema("""
 """)
 
 
-def relative_skill_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant of each contest and each baseline, by baseline."""
-    return columns_of_rows([*_relative_skills(analysis)], _RELATIVE_SKILL.columns)
+def relative_skill_values(analysis: Analysis, contest: str | None = None) -> list[Values]:
+    """One row for each participant of each contest and each baseline, by baseline.
+
+    contest: only this one, and only with the first baseline: the others change scaled_relative_skill alone.
+    """
+    return columns_of_rows([*_relative_skills(analysis, contest)], _RELATIVE_SKILL.columns)
 
 
-def _relative_skills(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+def _relative_skills(analysis: Analysis, only: str | None) -> Iterator[tuple[Any, ...]]:
     for group in analysis.scored_groups:
         if not lower_is_better(group.rules) or group.rules.reference != "none":
             continue  # scores may be below 0
+        if only is not None and only not in group.names:
+            continue
         scored = scored_cells(analysis.facts, group)
         contest = group.questions.contest[scored.cells.question]
         for number in np.unique(contest).tolist():
+            if only is not None and group.names[number] != only:
+                continue
             rows = np.flatnonzero(contest == number)
             cells = scored.cells.take(rows)
             excluded = {int(cells.participant[place]): scored.excluded[row] for place, row in enumerate(rows.tolist())}
             skills = relative_skills(cells, {code for code, reason in excluded.items() if not reason})
-            for baseline, own in product(skills, skills):
+            for baseline, own in product(skills if only is None else skills[:1], skills):
                 names = (group.names[number], scored.names[baseline.participant], scored.names[own.participant])
                 yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]
 

@@ -30,11 +30,13 @@ KINDS = (
     "coverage",
     "intervals",
     "learning",
+    "log_scale",
     "options",
     "pairwise",
     "pit",
     "prizes",
     "profit",
+    "relative_skill",
     "score",
 )
 

@@ -68,31 +68,29 @@ def board(projections: Projections, contest: str) -> Picture | None:
     rules = projections.facts.contests[contest].opened.rules
     better = "lower" if lower_is_better(rules) else "higher"
     direction = {"title": f"score, {better} is better", "labelFlush": False}
-    y = {"field": "row", "type": "ordinal", "axis": names_axis(completed(projections, contest, shown)), "title": None}
-    specification = specify(
-        values,
-        width=WIDTH,
-        height={"step": STEP},
-        encoding={"y": y},
-        layer=[
-            {
-                "mark": {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35},
-                "encoding": {
-                    "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "axis": direction},
-                    "x2": {"field": "score_high"},
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 45, "color": PLAIN, "opacity": 1},
-                "encoding": {"x": {"field": "score", "type": "quantitative"}},
-            },
-        ],
-    )
+    line = {"type": "rule", "strokeWidth": 4, "color": PLAIN, "opacity": 0.35}
+    ends = {
+        "x": {"field": "score_low", "type": "quantitative", "scale": {"zero": False}, "axis": direction},
+        "x2": {"field": "score_high"},
+    }
+    specification = dots(values, completed(projections, contest, shown), "score", {"mark": line, "encoding": ends})
     level = percent(rules.level_ppm, 10**6)
     drawn = f"; lines are the {level} intervals of scores, from resamples of the questions"
     note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
     note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows))
     return Picture(board_finding(rows), note, columns, shown, specification)
+
+
+def dots(values: list[Row], names: Sequence[Row], field: str, line: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification of a dot in each row, and of a line behind it. names: the labels of the rows."""
+    dot = {"type": "point", "filled": True, "size": 45, "color": PLAIN, "opacity": 1}
+    return specify(
+        values,
+        width=WIDTH,
+        height={"step": STEP},
+        encoding={"y": {"field": "row", "type": "ordinal", "axis": names_axis(names), "title": None}},
+        layer=[line, {"mark": dot, "encoding": {"x": {"field": field, "type": "quantitative"}}}],
+    )
 
 
 def score_over_time(projections: Projections, contest: str) -> Picture | None:

@@ -263,7 +263,17 @@ _STATES = {
     "open": "open: its board is not sealed, and may change",
     "sealed": "sealed: its board does not change any more",
 }
-FORECAST_CHARTS = {"board", "score", "pairwise", "calibration", "coverage", "pit", "intervals"}
+FORECAST_CHARTS = {
+    "board",
+    "score",
+    "pairwise",
+    "calibration",
+    "coverage",
+    "pit",
+    "intervals",
+    "relative_skill",
+    "log_scale",
+}
 
 
 def contest_section(

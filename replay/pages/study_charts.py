@@ -1,25 +1,34 @@
-"""Pictures of studies, drawn on request and in no report: options, tenths, intervals, and scores as answers come."""
+"""Pictures of studies: options, tenths, intervals, scores beside those of others and on a log scale, and over time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.charts import CHARTS, CURVE, SHARE, Chart, reliability
+from forecast_ledger.projections.tables.scores import relative_skill_values
+from forecast_ledger.replay.explain.what_if import under_rules
+from forecast_ledger.replay.pages.charts import CHARTS, CURVE, FEWEST, SHARE, Chart, board, dots, reliability
 from forecast_ledger.replay.pages.pictures import (
+    FAINT,
     MOST_LINES,
+    MOST_ROWS,
     PLAIN,
     Picture,
     Row,
     chosen,
+    completed,
     count,
     counts_of,
+    left_out,
     names_legend,
     numbered,
     percent,
@@ -28,6 +37,7 @@ from forecast_ledger.replay.pages.pictures import (
 )
 
 PARTS, LEAST_PART = 10, 2  # of the questions, in the order of their answers; questions of a part
+MOST_COMPARED = 200  # participants whose relative skill is computed for a picture
 _AIM = 0.9  # the central interval that a title is about, if there are forecasts with it
 
 
@@ -126,6 +136,75 @@ def _diagonal() -> dict[str, Any]:
     }
 
 
+def relative_skill(projections: Projections, contest: str) -> Picture | None:
+    """The scores of forecasts by quantiles beside those of others on the same questions."""
+    places = {row["participant"]: row for row in rows_of(projections, "leaderboard", contest)}
+    if not _by_quantiles(projections, contest) or not FEWEST <= len(places) <= MOST_COMPARED:
+        return None
+    table = projections.as_table("relative_skill", relative_skill_values(projections, contest))
+    rows = [row for row in table.rows() if row["participant"] in places and row["relative_skill"] is not None]
+    rows.sort(key=lambda row: (float(row["relative_skill"]), row["participant"]))
+    if not rows:
+        return None
+    columns = ("participant", "compared", "relative_skill")
+    shown = [chosen(row, columns) for row in rows[:MOST_ROWS]]
+    title = {"title": "relative skill, lower is better", "labelFlush": False}
+    x = {"field": "relative_skill", "type": "quantitative", "scale": {"zero": False}, "axis": title}
+    line = {"mark": {"type": "rule", "color": FAINT}, "encoding": {"x": x, "x2": {"datum": 1}}}
+    values = numbered(shown, "relative_skill")
+    note = (
+        "The relative skill, for which hubs also say relative WIS, is the geometric mean of the ratios of the own mean "
+        "score to each other's, each on the questions that both have forecast on. Lines are drawn from 1; below it, "
+        "scores are better than those of others. There are no intervals, so the order is not sure."
+    )
+    specification = dots(values, completed(projections, contest, shown), "relative_skill", line)
+    return Picture(_least_skill(rows, places), note + left_out(rows, shown), columns, shown, specification)
+
+
+def _least_skill(rows: Sequence[Row], places: Mapping[str, Row]) -> str:
+    """Say who has the least relative skill of those with a rank and forecasts on half of the questions or more."""
+    enough = []
+    for row in rows:
+        done, every = map(int, places[row["participant"]]["completion"].split("/"))
+        if 2 * done >= every and places[row["participant"]]["rank"] is not None:
+            enough.append(row)
+    if len(enough) < FEWEST or enough[0]["relative_skill"] == enough[1]["relative_skill"]:
+        return "Relative skill of forecasts by quantiles"
+    among = " of those who forecast on at least half of the questions" * (len(enough) < len(rows))
+    return f"{enough[0]['participant']} has the best relative skill{among}, {float(enough[0]['relative_skill']):.3f}"
+
+
+def log_scale(projections: Projections, contest: str) -> Picture | None:
+    """Scores of the logarithms of forecasts and answers, where those of the board are of the values themselves."""
+    facts = projections.facts
+    rules = facts.contests[contest].opened.rules
+    if not _by_quantiles(projections, contest) or rules.transform != "none":
+        return None
+    alone = Projections(replace(facts, contests={contest: facts.contests[contest]}))
+    try:
+        other = under_rules(alone, contest, structs.replace(rules, transform="log_shifted"))
+    except Refused:  # values below 0 have no logarithm
+        return None
+    picture = board(other, contest)
+    if picture is None:
+        return None
+    note = (
+        "Scores as they would be if ln(x + 1) of each quantile and answer were scored (transform "
+        "log_shifted). In scores of the values themselves, as on the board, questions with large values count most."
+    )
+    return picture._replace(title=f"On a logarithmic scale: {picture.title}", note=f"{note} {picture.note}")
+
+
+def _by_quantiles(projections: Projections, contest: str) -> bool:
+    """Return whether a contest has only questions that are forecast by quantiles or samples, scored by all of them."""
+    facts = projections.facts
+    rules, spans = (
+        facts.contests[contest].opened.rules,
+        [facts.questions[code].range for code in facts.contests[contest].entries],
+    )
+    return rules.quantile_kernel == "pinball" and all(span is not None and span.measures for span in spans)
+
+
 def learning(projections: Projections, contest: str) -> Picture | None:
     """The mean scores of the best participants on consecutive parts of the questions, in the order of their answers."""
     names = [row.participant for row in projections.board(contest) if row.rank is not None][:MOST_LINES]
@@ -192,6 +271,8 @@ def _counts(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, float]:
 REPORTED: dict[str, Chart] = CHARTS | {  # of a report
     "pit": Chart("in which tenth of numeric forecasts the answers fell", pit),
     "intervals": Chart("how often answers fell within central intervals", intervals),
+    "relative_skill": Chart("scores of forecasts by quantiles beside those of others", relative_skill),
+    "log_scale": Chart("scores of forecasts by quantiles on a logarithmic scale", log_scale),
 }
 PLOTS: dict[str, Chart] = REPORTED | {  # every kind of picture
     "options": Chart("how often outcomes of multiple-choice questions happened", options),

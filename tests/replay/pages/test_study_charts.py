@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger import report
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.cli.report import KINDS
@@ -15,8 +15,8 @@ from forecast_ledger.replay.pages.pictures import Picture, titled, to_svg
 from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, resolution
-from tests.support.logs import written
+from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, quartiles, resolution
+from tests.support.logs import commands_of, written
 
 RULES = RuleSet(name="own", kernel="brier_sum", cdf_kernel="crps", period="covered", total="mean")
 NEW = sorted(PLOTS.keys() - CHARTS.keys())
@@ -34,6 +34,21 @@ def said() -> list[AnyCommand]:
         told += [numeric(f"depth{number}"), entry(question=f"depth{number}")]
         told.append(forecast(f"depth{number}", cdf=("0", "0.25", "0.5", "0.75", "1")))
         told.append(resolution(f"depth{number}", value=value, at=day(26, number)))
+    return [*told, *measured()]
+
+
+def measured() -> list[AnyCommand]:
+    """Three questions by quantiles with the answer 2, whose forecasts have three equal quantiles; eve has one of them.
+
+    By the definition of the weighted interval score, that of such a forecast is its distance from the answer.
+    """
+    rules = RuleSet(name="hub", quantile_kernel="pinball", period="covered", total="mean")
+    told: list[AnyCommand] = [contest("hub", rules=rules)]
+    for number in range(3):
+        name = f"flow{number}"
+        told += [quartiles(name), entry("hub", name), resolution(name, value="2", at=day(27, number))]
+        given = {"ada": "1.5", "bo": "1", "cy": "4"} | ({} if number else {"eve": "1.9"})
+        told[-1:-1] = [forecast(name, who, quantiles=(value,) * 3) for who, value in given.items()]
     return told
 
 
@@ -43,9 +58,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return written(tmp_path_factory.mktemp("charts") / "log.db", said())
 
 
+def contest_of(kind: str) -> str:
+    """The contest that has something to show as this kind."""
+    return "hub" if kind in {"relative_skill", "log_scale"} else "cup"
+
+
 def drawn(log: str, kind: str) -> Picture:
-    """A picture of the contest."""
-    picture = PLOTS[kind].draw(replay(log).projections, "cup")
+    """A picture of its contest."""
+    picture = PLOTS[kind].draw(replay(log).projections, contest_of(kind))
     assert picture is not None
     return picture
 
@@ -109,10 +129,46 @@ def test_scores_are_means_of_parts_in_the_order_of_answers(tmp_path: Path) -> No
     assert "lower is better, on 2 parts" in picture.note
 
 
+def test_relative_skill_is_of_common_questions_and_led_by_who_answered_half(log: str) -> None:
+    """Mean scores are 0.5 for ada, 1 for bo, 2 for cy and 0.1 for eve, whose one question is like the others.
+
+    The fourth power of each number is the product of the ratios of the own mean to all four.
+    """
+    picture = drawn(log, "relative_skill")
+    powers = {row["participant"]: float(row["relative_skill"]) ** 4 for row in picture.rows}
+    assert powers == pytest.approx(
+        {"eve": 0.2 * 0.1 * 0.05, "ada": 5 * 0.5 * 0.25, "bo": 10 * 2 * 0.5, "cy": 20 * 4 * 2}
+    )
+    assert [*powers] == ["eve", "ada", "bo", "cy"]
+    assert picture.title == (
+        "ada has the best relative skill of those who forecast on at least half of the questions, 0.889"
+    )
+
+
+def test_a_score_on_a_log_scale_is_the_one_that_hubevals_publishes(tmp_path: Path) -> None:
+    """0.540 is printed in "Getting started with hubEvals", "Scale transformations"; without logarithms it is 329."""
+    projections = replay(written(tmp_path / "log.db", commands_of("hub-scores"))).projections
+    picture = PLOTS["log_scale"].draw(projections, "natural")
+    assert picture is not None
+    assert [round(float(row["score"]), 3) for row in picture.rows] == [0.540]
+    assert "ln(x + 1)" in picture.note
+    assert PLOTS["relative_skill"].draw(projections, "natural") is None  # there is nobody else
+    assert [row["score"][:3] for row in projections.table("leaderboard").rows()] == ["329"]
+
+
+def test_values_below_zero_have_no_log_scale(tmp_path: Path) -> None:
+    """And no error either."""
+    told = [
+        command if not isinstance(command, OpenQuestion) else quartiles(command.question, lower=-1)
+        for command in measured()
+    ]
+    assert PLOTS["log_scale"].draw(replay(written(tmp_path / "log.db", told)).projections, "hub") is None
+
+
 @pytest.mark.parametrize("kind", NEW)
 def test_a_picture_is_drawn(log: str, kind: str, tmp_path: Path) -> None:
     """By the command, as the picture itself; a contest without such forecasts has nothing to show."""
-    assert run("plot", log, kind, str(tmp_path / "one.svg")).exit_code == FINE
+    assert run("plot", log, kind, str(tmp_path / "one.svg"), "--contest", contest_of(kind)).exit_code == FINE
     assert (tmp_path / "one.svg").read_text(encoding="utf-8") == to_svg(titled(drawn(log, kind)))
     other = replay(written(tmp_path / "log.db", [contest(), opened(), entry(), forecast()])).projections
     assert PLOTS[kind].draw(other, "cup") is None
@@ -121,12 +177,13 @@ def test_a_picture_is_drawn(log: str, kind: str, tmp_path: Path) -> None:
 def test_the_command_lists_every_picture_and_reports_have_fewer() -> None:
     """Its help is instant, so it does not import them."""
     assert tuple(sorted(PLOTS)) == KINDS
-    assert NEW == ["intervals", "learning", "options", "pit"]
+    assert NEW == ["intervals", "learning", "log_scale", "options", "pit", "relative_skill"]
 
 
 def test_a_report_has_the_pictures_of_numeric_forecasts(log: str, tmp_path: Path) -> None:
-    """With their findings; those of options and of learning are drawn only by the command."""
+    """With their findings, as that of forecasts by quantiles; options and learning are drawn only by the command."""
     report(log, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     found = {kind: f"<h3>{escape(drawn(log, kind).title)}</h3>" in page for kind in NEW}
-    assert found == {"pit": True, "intervals": True, "options": False, "learning": False}
+    assert found.pop("options") is found.pop("learning") is False
+    assert all(found.values())
