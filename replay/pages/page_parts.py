@@ -90,9 +90,18 @@ def short_table(kinds: Mapping[str, str], rows: Sequence[Row], columns: Iterable
         if kinds[name] == "share" or name.endswith("_percent"):
             share = float(value) / (1 if kinds[name] == "share" else 100)
             return f"{share:.1%}"
-        return f"{float(value):,.{digits.get(name, 2)}f}"
+        return number_text(value, digits.get(name, 2))
 
     return Table(headings, [[text(name, row[name]) for name in names] for row in rows])
+
+
+def number_text(value: Any, digits: int) -> str:
+    """Return a number with so many decimals; 0 has no sign.
+
+    >>> number_text("-1234.56", 1), number_text("-0.04", 1)
+    ('-1,234.6', '0.0')
+    """
+    return f"{round(float(value), digits) + 0.0:,.{digits}f}"
 
 
 def digits_of(numbers: Sequence[float]) -> int:

@@ -27,6 +27,7 @@ from forecast_ledger.replay.pages.page_parts import (
     ends_of,
     in_table,
     kinds_of,
+    number_text,
     printed_table,
     range_text,
     reviewed_ends,
@@ -91,13 +92,15 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
 
     Nothing is said if these ranks are shared.
     """
-    rows = [row for row in board if row["rank"] is not None][:2]
-    if [row["rank"] for row in rows] != [1, 2]:
+    rows = [row for row in board if row["rank"] in {1, 2}]
+    if [row["rank"] for row in rows[:2]] != [1, 2]:
         return []
-    digits = _score_digits(projections, name)
-    (who, mine), (other, second) = ((row["participant"], f"{float(row['score']):,.{digits}f}") for row in rows)
-    better = "lower" if lower_is_better(projections.facts.contests[name].opened.rules) else "higher"
-    said = f"{who} is first with {mine}, and {other} second with {second} ({better} is better)"
+    digits, rules = _score_digits(projections, name), projections.facts.contests[name].opened.rules
+    (who, mine), (other, second) = ((row["participant"], number_text(row["score"], digits)) for row in rows[:2])
+    better = "lower" if lower_is_better(rules) else "higher"
+    by = "; ranks are by take" * (rules.rank_by == "take")
+    others = f"{other} second" if len(rows) == 2 else f"{len(rows) - 1:,} share the second rank,"
+    said = f"{who} is first with {mine}, and {others} with {second} ({better} is better{by})"
     return [*filter(None, [who_may_be_first(intervals)]), said]
 
 
@@ -159,7 +162,7 @@ def _board(
             Cell(row["participant"], link=row_anchor(anchor, "participant", number)) for number, row in enumerate(board)
         ],
         Number("rank"): [NONE if row["rank"] is None else str(row["rank"]) for row in board],
-        Number("score"): [f"{float(row['score']):,.{digits}f}" for row in board],
+        Number("score"): [number_text(row["score"], digits) for row in board],
         "interval": [span_cell(sure, *scale, digits) for sure in intervals],
         Number("possible ranks"): [range_text(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
         Number("first in samples"): [
@@ -170,7 +173,7 @@ def _board(
     if adjusted:
         found = [adjusted.get(row["participant"]) for row in board]
         columns[Number("adjusted score")] = [
-            f"{float(row['adjusted_score']):,.{digits}f}" if row else NONE for row in found
+            number_text(row["adjusted_score"], digits) if row else NONE for row in found
         ]
         columns[Number("adjusted rank")] = [str(row["rank"]) if row else NONE for row in found]
     if any(row["take"] is not None for row in board):
@@ -439,26 +442,27 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         who, of_scores = row["participant"], scored.get(row["participant"], [])
         counted, every = reviewed.get(who, ([], 0))
         own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
-        digits = digits_of([float(each["score"]) for each in of_scores])
         done, asked = map(int, row["completion"].split("/"))
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
-            f"{rank} with a score of {float(row['score']):,.{of_board}f}; forecasts on {done:,} of "
+            f"{rank} with a score of {number_text(row['score'], of_board)}; forecasts on {done:,} of "
             f"{count(asked, 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
         ends, caption = ends_of(own, "questions", *(("participant_review", every) if counted else ("scores", len(own))))
-        table = _questions(ends, titles, digits, bool(counted))
+        table = _questions(ends, titles, bool(counted))
         found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return found
 
 
-def _questions(rows: Sequence[Row], titles: dict[str, str], digits: int, reviewed: bool) -> Table:
+def _questions(rows: Sequence[Row], titles: dict[str, str], reviewed: bool) -> Table:
     """Return questions of a participant. reviewed: whether the rows are of `participant_review`, not of `scores`."""
+    columns = ("score", *(("median", "gained") if reviewed else ()))
+    digits = digits_of([float(row[name]) for row in rows for name in columns if row[name] is not None])
 
     def number(value: str | None) -> str:
-        return NONE if value is None else f"{float(value):,.{digits}f}"
+        return NONE if value is None else number_text(value, digits)
 
     cells = []
     for row in rows:

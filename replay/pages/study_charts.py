@@ -69,9 +69,10 @@ def pit(projections: Projections, contest: str) -> Picture | None:
     shown = [chosen(row, columns) for row in rows if row["participant"] == who]
     values, total = numbered(shown, *columns), counts[who]
     outer = sum(row["n"] for row in values if row["from_probability"] == 0 or row["to_probability"] == 1)
-    title = f"{percent(outer, total)} of the answers fall in the first and the last tenth of forecasts by {who}"
+    answers = count(round(total), "answer")
+    title = f"{percent(outer, total)} of {answers} fall in the first and the last tenth of forecasts by {who}"
     note = (
-        f"{count(round(total), 'answer')}. If forecasts are calibrated, a tenth of the answers falls in each tenth, up "
+        f"{answers}. If forecasts are calibrated, a tenth of the answers falls in each tenth, up "
         "to the dashed line, and 20% in the outer two: more there means that forecasts are too narrow, fewer that they "
         "are too wide."
     )
@@ -106,11 +107,10 @@ def intervals(projections: Projections, contest: str) -> Picture | None:
         {"row": names.index(row["participant"])} | {each: float(row[each]) for each in ("probability", "coverage")}
         for row in shown
     ]
-    first = [row for row in values if row["row"] == 0]
-    told = min(first, key=lambda row: abs(row["probability"] - _AIM))
-    title = (
-        f"The {percent(told['probability'])} intervals of {names[0]} hold {percent(told['coverage'])} of the answers"
-    )
+    own = [row for row in shown if row["participant"] == names[0]]
+    told = min(own, key=lambda row: abs(float(row["probability"]) - _AIM))
+    probability, held = (percent(float(told[name])) for name in ("probability", "coverage"))
+    title = f"The {probability} intervals of {names[0]} hold {held} of {count(told['n'], 'answer')}"
     note = (
         "On the dashed line, intervals hold as many answers as their probability says; below it, they are too narrow."
     )

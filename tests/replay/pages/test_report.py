@@ -142,8 +142,9 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(story: str, log: An
     assert season.checkpoint.digest in words
     for row in season.table("leaderboard").rows():
         assert row["participant"] in words
-    for row in season.table("intervals").rows() if story != "arena-week" else ():  # which has boards of one row
-        assert row["seed"] in words
+    for row in season.table("intervals").rows():
+        assert row["withheld"]  # there are fewer than 20 questions
+        assert row["seed"] not in words  # and nothing that rests on samples
     for row in season.table("contests").rows():
         assert (row["title"] or f"Contest {row['contest']}") in words
 
@@ -274,7 +275,7 @@ def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) 
     story += [forecast(participant="bob", probability="0.3"), forecast("snow", "bob", probability="0.5")]
     report(log([*story, resolution(), resolution("snow")]), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "question score rank median gained coverage rain 0.01000 1 of 2 0.25000 0.24000 90% bob" in words
+    assert "question score rank median gained coverage rain 0.0100 1 of 2 0.2500 0.2400 90% bob" in words
     assert "snow 0.2500 1 of 1 0.2500 0.0000 90% rain 0.4900 2 of 2 0.2500 -0.2400 90%" in words
 
 
@@ -295,6 +296,7 @@ def test_a_page_of_many_contests_computes_each_table_once(
     assert {*asked.values()} == {1}
 
 
+@pytest.mark.usefixtures("little_is_enough")
 def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path: Path) -> None:
     """Ten billion away from the answer, a score is beyond the sums of replicates; everything else is shown."""
     rules = RuleSet(name="far", quantile_kernel="pinball", total="mean", period="covered")
@@ -426,10 +428,13 @@ def test_a_board_of_means_over_different_questions_says_so(story: str, differ: b
 
 @pytest.mark.usefixtures("little_is_enough")
 def test_a_page_explains_sets_of_ranks(log: Any, tmp_path: Path) -> None:
-    """In a column, which a test of all participants fills."""
-    report(log("question-groups"), tmp_path / "page.html")
+    """In a column, which a test of all participants fills, with the seed of the samples."""
+    path = log("question-groups")
+    report(path, tmp_path / "page.html")
     words = " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
     assert "“Possible ranks” are those that a test of all participants at once cannot rule out" in words
+    assert {row["seed"] in words for row in replay(path).table("intervals").rows()} == {True}
+    assert "Intervals, and all else that rests on samples, are of scores that are not adjusted" in words
 
 
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
@@ -446,6 +451,20 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
     assert "There is no interval" in words
     assert "that rests on samples" not in words
     assert "The seed of the samples" not in words
+
+
+def test_a_second_rank_that_is_shared_is_no_one_participants(log: Any, tmp_path: Path) -> None:
+    """Of three forecasts of what happens, two are the same."""
+    words = means_over({"q": {"ada": "0.9", "bob": "0.8", "cy": "0.8"}}, log, tmp_path)
+    assert "ada is first with 0.01000, and 2 share the second rank, with 0.04000 (lower is better)" in words
+
+
+def test_a_first_rank_by_take_is_not_said_to_be_by_score(log: Any, tmp_path: Path) -> None:
+    """The rules of metaculus-2022 rank by take."""
+    report(log("metaculus-2022"), tmp_path / "page.html")
+    words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
+    assert "B is first with 1.853, and A second with -0.229 (higher is better; ranks are by take)" in words
+    assert not re.search(r" -0(\.0+)? ", words)  # 0 has no sign
 
 
 @pytest.mark.parametrize("leads", ["ada", "cy"])

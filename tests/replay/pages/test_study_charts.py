@@ -91,7 +91,7 @@ def test_answers_are_counted_by_tenths(log: str) -> None:
     picture = drawn(log, "pit")
     counted = {row["from_probability"]: float(row["n"]) for row in picture.rows if float(row["n"])}
     assert counted == {"0.000000000": 1, "0.200000000": 1, "0.500000000": 1, "0.900000000": 1}
-    assert picture.title == "50% of the answers fall in the first and the last tenth of forecasts by ada"
+    assert picture.title == "50% of 4 answers fall in the first and the last tenth of forecasts by ada"
     assert picture.note.startswith("4 answers. ")
     [expected] = picture.specification["layer"][1]["data"]["values"]
     assert expected == {"n": 0.4}
@@ -107,7 +107,7 @@ def test_intervals_hold_the_answers_within_them(log: str) -> None:
         "0.900000000": "0.750000000",
         "0.950000000": "1.000000000",
     }
-    assert picture.title == "The 90% intervals of ada hold 75% of the answers"
+    assert picture.title == "The 90% intervals of ada hold 75% of 4 answers"
 
 
 def test_scores_are_means_of_parts_in_the_order_of_answers(tmp_path: Path) -> None:
