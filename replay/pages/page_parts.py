@@ -247,6 +247,8 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     'Only ada may be the best'
     >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
     'Only bob may be the best of the 1 with enough questions to tell'
+    >>> who_may_be_first([ada | {"rank_set_low": low} for low in (1, 1, None)])
+    'Any of the 2 participants with enough questions to tell may be the best'
     """
     names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
     if not names:
@@ -255,6 +257,8 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     among = f" of the {told:,} with enough questions to tell" * (told < ranked)
     if len(names) == 1:
         return f"Only {names[0]} may be the best{among}"
+    if among and len(names) == told:
+        return f"Any of the {told:,} participants with enough questions to tell may be the best"
     listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
     return f"Any of {len(names):,} participants may be the best{among}{listed}"
 

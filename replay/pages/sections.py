@@ -137,13 +137,14 @@ def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     enough = [row for row in adjusted.values() if 2 * row["questions"] >= every]
     best = min(enough, key=lambda row: row["rank"], default=first)
     sharing = {row["participant"] for row in enough if row["rank"] == best["rank"]}
+    only = "only " * (2 * done < every)
     if len(enough) > 1 and first["participant"] not in sharing:
         among = f" of {len(enough):,} who forecast on at least half of them" * (len(enough) < len(adjusted))
         findings.append(
-            f"{first['participant']} forecast on {done:,} of {count(every, 'question')}; with the effects of questions "
-            f"removed, {best['participant']} is first{among}, with forecasts on {best['questions']:,}"
+            f"{first['participant']} forecast on {only}{done:,} of {count(every, 'question')}; with the effects of "
+            f"questions removed, {best['participant']} is first{among}, with forecasts on {best['questions']:,}"
         )
-    if 2 * done < every:
+    elif only:
         findings.append(f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}")
     if every < LEAST_CLUSTERS:
         findings.append(f"{count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell")

@@ -480,8 +480,8 @@ def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_p
     words = means_over(given, log, tmp_path)
     assert f"{leads} is first with" in words
     told = (
-        "ada forecast on 1 of 4 questions; with the effects of questions removed, cy is first of 2 who forecast on at "
-        "least half of them, with forecasts on 4. ada forecast on less than half"
+        "ada forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of 2 who forecast "
+        "on at least half of them, with forecasts on 4. 4 questions are too few to tell"
     )
     assert (told in words) == (leads == "ada")
     assert ("with the effects of questions removed" in words) == (leads == "ada")
