@@ -32,7 +32,7 @@ DRAWN = {  # the contest of each story
     "metaculus-2022": "plain",
     "autocast-2022": "at-close",
     "arena-week": "week-1",
-    "hub-scores": "natural",
+    "hub-import": "wk inc flu hosp quantile",
 }
 
 
