@@ -37,6 +37,7 @@ PERIOD, QUESTION = "open_period", "question"  # the task ids of a question that 
 SCHEMA = "https://raw.githubusercontent.com/hubverse-org/schemas/main/v6.0.0/tasks-schema.json"
 _EXACT = Context(prec=40)
 _PLACES = Context(prec=12)  # digits of the steps of a cdf
+_ROUND = re.compile(r'[^/\\:*?"<>|\x00-\x1f]+')
 _MEDIAN = (values.PROBABILITY // 2,)  # the level of a median
 _DAY = 86_400 * 10**6  # µs
 Pair = tuple[str, str]  # output type id, value
@@ -97,9 +98,14 @@ class HubTask(NamedTuple):
 
 
 def hub_task(question: events.QuestionOpened, contest: events.ContestOpened | None) -> HubTask:
-    """Return the task of a question; of one that no hub asked, its id and the days on which it is open."""
+    """Return the task of a question; of one that no hub asked, its id and the days on which it is open.
+
+    A round is part of the name of a file: a question whose round cannot be was asked by no hub.
+    """
     opens, closes = _day(question.opens_at), _day(question.closes_at - 1)
     task = task_values(question.question)
+    if task and not _ROUND.fullmatch(next(iter(task.values()))):
+        task = None
     output_type, ids = _output(question, (task or {}).get(OUTPUT_TYPE))
     usual = task is None or OUTPUT_TYPE_ID not in task
     if task is None:

@@ -19,6 +19,8 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.hub_export import export_hub, hub_task
 from forecast_ledger.replay.reading.log import Log
 from tests.replay.cli.test_main import run
+from tests.support.given import forecast as given_forecast
+from tests.support.given import opened
 from tests.support.logs import commands_of, written
 from tests.support.paths import DATA
 from tests.support.sources import import_into, table
@@ -215,6 +217,19 @@ def test_participants_have_names_that_a_hub_takes(tmp_path: Path) -> None:
         "ledger-a_b": "ledger-a_b",
     }
     assert {path.name for path in (tmp_path / "hub" / "model-output").iterdir()} == set(found)
+
+
+@pytest.mark.parametrize("round_id", ["../../../up", "/up", "..%5Cup", "c:up", "a%00b", "a%0Ab", ""])
+def test_a_round_is_no_path(tmp_path: Path, round_id: str) -> None:
+    """What no file can be named after is the id of a question, in the round of the days on which it is open."""
+    asked = f"round={round_id}&output_type=pmf"
+    (tmp_path / "a").mkdir()
+    log = written(tmp_path / "log.db", [opened(asked), given_forecast(asked, "team-ada")])
+    export_hub(Log(log), tmp_path / "a" / "hub")
+    [file] = [path for path in tmp_path.rglob("*.csv") if path.name != "oracle-output.csv"]
+    assert file.parent == tmp_path / "a" / "hub" / "model-output" / "team-ada"
+    with file.open(encoding="utf-8", newline="") as lines:
+        assert {row["question"] for row in csv.DictReader(lines)} == {asked}
 
 
 def test_only_an_exported_hub_is_replaced(tmp_path: Path) -> None:
