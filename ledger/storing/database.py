@@ -1,6 +1,6 @@
 """The interface of a database that keeps the rows of a ledger: read them, and write in turns; and rows in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -15,6 +15,7 @@ STATEMENT_TIMEOUT = 60  # s, how long to wait for a sign of a server that has a 
 CONNECTIONS = 5  # of a process to a database, at most
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
 ALL = 2**62  # ledgers
+_LARGEST = 1_000_000  # of the numbers that a program sets
 # The name and the last log position of each ledger of a table, by two looks into its index for each. To be added: how
 # many ledgers at most.
 HEADS = """
@@ -39,6 +40,13 @@ class TimeLimits(NamedTuple):
     @classmethod
     def usual(cls) -> "TimeLimits":
         return cls(CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT)
+
+
+def check_numbers(numbers: Mapping[str, float]) -> None:
+    """Raise ValueError unless each of these arguments is above 0, and at most a million."""
+    for name, number in numbers.items():
+        if not 0 < number <= _LARGEST:
+            raise ValueError(f"{name} is {number}; it must be above 0, and at most {_LARGEST:,}")
 
 
 def grouped(rows: Iterable[NewRow]) -> list[NewRows]:

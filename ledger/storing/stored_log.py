@@ -89,14 +89,16 @@ class StoredLog:
         forks.renew(self)
 
     @classmethod
-    def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
+    def open(
+        cls, location: str | PathLike[str], name: str, *, read_only: bool = False, limits: TimeLimits | None = None
+    ) -> Self:
         """Open a store; a file is created unless read_only. A folder of segments can only be read.
 
         An SQLite file must have no other tables than a ledger's; any other file is left unchanged. A PostgreSQL
         database may have other tables. Raises Absent (read_only, and the store has other ledgers, but none of this
         name), Unavailable, Corrupt.
         """
-        store = cls(rows_at(fspath(location), name, read_only=read_only), name)
+        store = cls(rows_at(fspath(location), name, read_only=read_only, limits=limits), name)
         if read_only:
             store._check_named()
         return store

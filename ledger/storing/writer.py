@@ -23,7 +23,8 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.pointers import pointer_in
-from forecast_ledger.ledger.storing import forks, instrumentation
+from forecast_ledger.ledger.storing import database, forks, instrumentation
+from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class Ledger:
         prizes: Prizes | None = None,
         segments: str | PathLike[str] | None = None,
         claims: str | None = None,
+        connect: float = database.CONNECT_TIMEOUT,
+        turn: float = database.LOCK_TIMEOUT,
+        statement: float = database.STATEMENT_TIMEOUT,
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
@@ -97,16 +101,19 @@ class Ledger:
         that the log confirms; for a folder that you sealed yourself.
         claims: how far the instant that a command claims may lie before its recording, and after it, such as `5m` or
         `1h,0s`; any instant by default, as histories need it.
-        Raises ValueError (claims is no such text), Refused (the name is not an id), Unavailable (the store cannot be
-        opened, or is an SQLite file that has tables, but not a ledger's; or the segments are not of the log), Corrupt
-        (a segment is damaged).
+        connect, turn, statement: how long a call may wait, s; see `Store.open`.
+        Raises ValueError (a time is out of range, or claims is no such text), Refused (the name is not an id),
+        Unavailable (the store cannot be opened, or is an SQLite file that has tables, but not a ledger's; or the
+        segments are not of the log), Corrupt (a segment is damaged).
         """
         from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415 - late: it imports eventsourcing
 
+        waits = TimeLimits(connect, turn, statement)
+        database.check_numbers(waits._asdict())
         limits = FREE if claims is None else Claims.read(claims)
         values.check_id(name, "name")
-        known, kept = (None, 0) if segments is None else _known_from(segments, location, name)
-        ledger = cls._over(StoredLog.open(location, name), clock, prizes, limits, known)
+        known, kept = (None, 0) if segments is None else _known_from(segments, location, name, waits)
+        ledger = cls._over(StoredLog.open(location, name, limits=waits), clock, prizes, limits, known)
         ledger._kept = kept
         return ledger
 
@@ -475,7 +482,9 @@ class Ledger:
         self._forget()
 
 
-def _known_from(segments: str | PathLike[str], location: str | PathLike[str], name: str) -> tuple[WriterState, int]:
+def _known_from(
+    segments: str | PathLike[str], location: str | PathLike[str], name: str, limits: TimeLimits
+) -> tuple[WriterState, int]:
     """Return what a writer holds at the end of the segments of a log or later, and up to which position it is kept.
 
     Raises Unavailable, Corrupt.
@@ -484,7 +493,7 @@ def _known_from(segments: str | PathLike[str], location: str | PathLike[str], na
     from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
     from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415
 
-    with closing(StoredLog.open(location, name, read_only=True)) as store:
+    with closing(StoredLog.open(location, name, read_only=True, limits=limits)) as store:
         sealed = SealedLog(folder_at(segments), name)
         sealed.check_same(store)
         known = kept_states.load(store)

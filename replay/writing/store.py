@@ -54,30 +54,40 @@ class Ledger(writer.Ledger):
         prizes: writer.Prizes | None = prizes_from_log,
         segments: str | PathLike[str] | None = None,
         claims: str | None = None,
+        connect: float = database.CONNECT_TIMEOUT,
+        turn: float = database.LOCK_TIMEOUT,
+        statement: float = database.STATEMENT_TIMEOUT,
     ) -> Self:
         """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
         Its arguments and errors are those of the ledger that it extends; prizes are computed from the log.
         """
-        return super().open(location, name, clock=clock, prizes=prizes, segments=segments, claims=claims)
+        waits = TimeLimits(connect, turn, statement)._asdict()
+        return super().open(location, name, clock=clock, prizes=prizes, segments=segments, claims=claims, **waits)
 
 
-def open_ledger(
+def open_ledger(  # noqa: PLR0913 - what has a default is named
     location: str | PathLike[str],
     name: str = "main",
     *,
     clock: Callable[[], int] | None = None,
     segments: str | PathLike[str] | None = None,
     claims: str | None = None,
+    connect: float = database.CONNECT_TIMEOUT,
+    turn: float = database.LOCK_TIMEOUT,
+    statement: float = database.STATEMENT_TIMEOUT,
 ) -> Ledger:
     """Open or create a ledger. `Ledger.open` is the same, and `forecast_ledger.open`, which hides Python's own `open`.
+
+    connect, turn, statement: how long a call may wait, s, as in `Store.open`, which opens many ledgers at once.
 
     >>> from forecast_ledger import open_ledger
     >>> with open_ledger(":memory:") as ledger:
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(location, name, clock=clock, segments=segments, claims=claims)
+    waits = TimeLimits(connect, turn, statement)._asdict()
+    return Ledger.open(location, name, clock=clock, segments=segments, claims=claims, **waits)
 
 
 def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Receipt | None:
@@ -101,7 +111,6 @@ def pay(ledger: writer.Ledger, contest: str, at: Instant | None = None) -> Recei
 
 MOST_HELD = 1_000  # ledgers whose state a store holds
 PING_TIMEOUT = 2.0  # s
-_LARGEST = 1_000_000
 
 
 @checked("name")
@@ -159,12 +168,9 @@ class Store:
         """
         from forecast_ledger.ledger.storing import stored_log  # noqa: PLC0415 - late: it imports eventsourcing
 
-        numbers = {"connections": connections, "held": held, "connect": connect, "turn": turn, "statement": statement}
-        for name, number in numbers.items():
-            if not 0 < number <= _LARGEST:
-                raise ValueError(f"{name} is {number}; it must be above 0, and at most {_LARGEST:,}")
-        limits = FREE if claims is None else Claims.read(claims)
         waits = TimeLimits(connect, turn, statement)
+        database.check_numbers({"connections": connections, "held": held, **waits._asdict()})
+        limits = FREE if claims is None else Claims.read(claims)
         rows = stored_log.rows_at(fspath(location), "main", limits=waits, connections=connections)
 
         def make(stored: "StoredLog") -> Ledger:

@@ -24,7 +24,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
@@ -132,11 +131,10 @@ def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: 
         assert locked == [False] * 30 + [True]
 
 
-def test_a_turn_that_does_not_come_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_does_not_come_is_told_in_time(tmp_path: Path) -> None:
     """If another program keeps the file longer than the timeout, the ledger is unavailable and nothing is recorded."""
-    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.2)
     path = tmp_path / "a.db"
-    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as holder:
+    with Ledger.open(path, turn=0.2) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as holder:
         ledger.handle(QUESTION)
         holder.execute("BEGIN IMMEDIATE")
         begun = time.monotonic()

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -873,6 +874,7 @@ def test_a_store_that_stays_locked_is_told(
 ) -> None:
     """A writer gets exit code 3 after the timeout and records nothing; readers are not locked out as a rule."""
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.3)
+    monkeypatch.setattr(Ledger, "open", partial(Ledger.open, turn=0.3))
     path = tmp_path / "log.db"
     shutil.copy(logs[0], path)
     before = rows(str(path))

@@ -159,7 +159,8 @@ def calls(folder: Path) -> dict[str, Call]:
         return folder / f"{next(number)}{suffix}"
 
     def opening() -> dict[str, Any]:
-        return {"location": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
+        own = {"location": ":memory:", "name": "main", "clock": None, "segments": None, "claims": None}
+        return own | {"connect": 1, "turn": 1.5, "statement": 1}
 
     def storing() -> dict[str, Any]:
         limits = {"connections": 1, "held": 1, "connect": 1, "turn": 1.5, "statement": 1}

@@ -160,10 +160,9 @@ def test_a_large_append_and_a_trickle_leave_each_other_room_on_a_server(server: 
     assert verify(server, "beside").position == 1 + LINES + trickle.found.commands
 
 
-def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str) -> None:
     """Writers, and readers if the lock keeps them out, fail within the time-out; nothing is recorded."""
-    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
-    with Ledger.open(server, "locked") as ledger, psycopg.connect(server) as holder:
+    with Ledger.open(server, "locked", turn=1) as ledger, psycopg.connect(server) as holder:
         ledger.handle(QUESTION)
         holder.execute("LOCK TABLE stored_events IN EXCLUSIVE MODE")
         with pytest.raises(Unavailable, match="lock timeout: another process has held the lock for 1 s"):
@@ -173,7 +172,7 @@ def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypa
         with pytest.raises(Unavailable, match="lock timeout"):
             ledger.head()
         with pytest.raises(Unavailable, match="lock timeout"):
-            Ledger.open(server, "locked").head()
+            Ledger.open(server, "locked", turn=1).head()
         holder.rollback()
         assert ledger.handle(line("one", 0)).first == 2
 

@@ -732,13 +732,12 @@ def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
             assert isinstance(caught.value, Corrupt | Unavailable)
 
 
-def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path) -> None:
     """If another program holds the file longer than the time-out, writers find it unavailable; afterwards nothing is
     missing.
     """
-    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
     path = filled(tmp_path / "a.db")
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path) as ledger:
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path, turn=1) as ledger:
         holder.execute("BEGIN EXCLUSIVE")
         assert ledger.head().position == 5
         assert positions(path) == [1, 2, 3, 4, 5]

@@ -14,6 +14,8 @@ import pytest
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.storing import writer
+from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.writing.store import Ledger, Store, open_ledger
 from tests.support.crowds import QUESTION, forecast
@@ -204,6 +206,22 @@ def test_a_store_without_room_or_time_is_refused(tmp_path: Path, wrong: dict[str
     with pytest.raises(ValueError, match="must be above 0"):
         Store.open(tmp_path / "a.db", **wrong)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("opening", [open_ledger, Ledger.open, writer.Ledger.open])
+def test_a_ledger_of_its_own_takes_the_time_limits_of_a_store(tmp_path: Path, opening: Callable[..., Any]) -> None:
+    """A call waits for other writers as long as the program says; a limit of 0 is refused, and nothing is created."""
+    path = tmp_path / "a.db"
+    for name in ("connect", "turn", "statement"):
+        with pytest.raises(ValueError, match=f"{name} is 0; it must be above 0"):
+            opening(path, **{name: 0})
+    assert not path.exists()
+    with opening(path, connect=4, turn=0.2, statement=5) as ledger:
+        assert ledger._store.limits == TimeLimits(connect=4, turn=0.2, statement=5)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable, match=r"held the lock for 0\.2 s"):
+                ledger.handle(QUESTION)
 
 
 def test_a_name_that_is_no_id_is_refused() -> None:
