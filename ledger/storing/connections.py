@@ -45,8 +45,8 @@ def read_address(location: str) -> ServerAddress:
     given = [item for item in query.split("&") if item]
     schemas = [unquote(item.removeprefix(_SCHEMA)) for item in given if item.startswith(_SCHEMA)]
     others = "&".join(item for item in given if not item.startswith(_SCHEMA))
-    path = before.partition("://")[2].partition("/")[2]
-    if "/" in path or "@" in path or "#" in location or len(schemas) > 1:
+    server, _, path = before.partition("://")[2].partition("/")
+    if server.count("@") > 1 or "/" in path or "@" in path or "#" in location or len(schemas) > 1:
         raise _malformed(location)
     try:
         parameters = conninfo_to_dict(f"{before}?{others}" if others else before)
@@ -54,10 +54,12 @@ def read_address(location: str) -> ServerAddress:
         if str(error).startswith("invalid URI query parameter"):  # any other message may hold a part of the password
             raise Unavailable(f"{redacted(location)}: {str(error).strip()}; {_PARAMETERS}") from None
         raise _malformed(location) from None
-    hosts = str(parameters.get("host") or "")
-    if "@" in hosts:  # a part of a password is before it
+    hosts = str(parameters.get("host") or "").split(",")
+    if any("@" in host[1:] for host in hosts):  # a part of a password is before it
         raise _malformed(location)
-    for host in hosts.split(","):
+    for host in hosts:
+        if host.startswith("@"):  # libpq would find it, but psycopg asks for the address of a server of this name
+            raise Unavailable(f"{redacted(location)}: the host {host} is a socket without a file; {_ABSTRACT}")
         if "/" in host and not (host.startswith("/") or host[1:2] == ":"):  # libpq would look for a server of this name
             raise Unavailable(f"{redacted(location)}: the host {host} is no server; {_SOCKET}")
     if not (parameters.get("dbname") or parameters.get("service")):
@@ -66,6 +68,7 @@ def read_address(location: str) -> ServerAddress:
 
 
 _SOCKET = "for a socket, give the absolute path of its folder, such as host=/run/postgresql"
+_ABSTRACT = "name it as the host of a service in libpq's pg_service.conf, and give service=NAME in place of it"
 _PARAMETERS = "the parameters are libpq's, such as sslmode, host or options, and schema"
 
 
