@@ -62,6 +62,7 @@ _INSERT = (
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"  # µs since 1970
 _LOCK, _UNLOCK = "SELECT pg_advisory_lock({})", "SELECT pg_advisory_unlock({})"
+_READ_ONLY = ("in_hot_standby", "default_transaction_read_only")  # what a server says of itself, from version 14 on
 _LATER = 1.0  # s after its limit in which a server has to say that a turn did not come
 
 
@@ -105,6 +106,7 @@ class Postgres(Rows):
         """Create the table, unless another process does: PostgreSQL does not let two create one table at once."""
         lock = partial(_within, query=_LOCK.format(_lock_key("")), limit=self.limits.turn + _LATER)
         with self._pool.after(lock) as (connection, _):
+            self._check_writable(connection)
             try:
                 [found] = look(connection)
                 if found[2] is None:
@@ -128,6 +130,12 @@ class Postgres(Rows):
             return
         remedy = "keep ledgers in another database, or in a schema of their own: add ?schema=NAME to the URL"
         raise Unavailable(f"{self.location}: not a ledger: {wrong}; {remedy}")
+
+    def _check_writable(self, connection: Connection[Any]) -> None:
+        """Raise Unavailable: the server only reads. A command is not decided there, since its log may lag behind."""
+        if any(connection.info.parameter_status(name) == "on" for name in _READ_ONLY):
+            remedy = "write to the primary, which target_session_attrs=read-write finds among several hosts"
+            raise Unavailable(f"{self.location}: the server is read-only, as a standby is; {remedy}")
 
     def select(self, after: int, limit: int) -> StoredRows:
         return self._fetch(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
@@ -164,6 +172,7 @@ class Postgres(Rows):
         ledger = self._name if self._schema == "public" else f"{self._schema} {self._name}"
         begin = partial(_within, query=_BEGIN.format(_lock_key(ledger)), limit=self.limits.turn + _LATER)
         with self._pool.after(begin) as (connection, _):
+            self._check_writable(connection)
             yield _Turn(connection, self._name, self.location, self._query)
             connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
@@ -173,6 +182,7 @@ class Postgres(Rows):
         query = statement.format(table=table.replace("%", "%%"), now=_NOW).replace("?", "%s")
         look = partial(_fetch, query="SELECT to_regclass(%s)::text", values=(table,))
         with self._pool.after(look) as (connection, [(found,)]):
+            self._check_writable(connection)
             if not found:
                 connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
                 connection.execute(sql.SQL(cursors.CREATE).format(table=sql.Identifier(self._schema, cursors.TABLE)))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 _PLACES = [shutil.which("pg_ctl"), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")))]
 PG_CTL = next((place for place in _PLACES if place), "")
+BASE_BACKUP = shutil.which("pg_basebackup") or ""
 
 
 _FOLDERS: dict[str, Path] = {}  # of the servers that run, by URL
@@ -23,19 +24,28 @@ def _as_server(*arguments: str) -> None:
     subprocess.run([*user, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
+def _start(data: Path, port: str) -> None:
+    """Start the server of a data folder; its socket and its messages are in the folder above."""
+    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {data.parent}"
+    _as_server(PG_CTL, "start", "-w", "-D", str(data), "-o", options, "-l", str(data.parent / "server.log"))
+
+
+def _free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """The URL of its database; it is stopped in the end, and its folder removed."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     folder = Path(tempfile.mkdtemp(prefix="ledger-postgres-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "postgres", "postgres")
     data = folder / "data"
     _as_server(PG_CTL, "init", "-D", str(data), "-o", "--auth=trust --username=ledger --encoding=UTF8")
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder}"
-    _as_server(PG_CTL, "start", "-w", "-D", str(data), "-o", options, "-l", str(folder / "server.log"))
+    _start(data, port)
     url = f"postgresql://ledger@127.0.0.1:{port}/postgres"
     _FOLDERS[url] = folder
     try:
@@ -54,11 +64,21 @@ def folder_of(url: str) -> Path:
 def stopped(url: str, mode: str = "fast") -> Iterator[None]:
     """Stop a server that `postgres` started, and start it again in the end; "immediate": as a crash does."""
     folder = _FOLDERS[url]
-    port = url.rpartition(":")[2].partition("/")[0]
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder}"
     _as_server(PG_CTL, "stop", "-m", mode, "-D", str(folder / "data"))
     yield
-    _as_server(PG_CTL, "start", "-w", "-D", str(folder / "data"), "-o", options, "-l", str(folder / "server.log"))
+    _start(folder / "data", url.rpartition(":")[2].partition("/")[0])
+
+
+@contextmanager
+def standby(url: str) -> Iterator[str]:
+    """The URL of a hot standby of a server that `postgres` started; it is stopped in the end."""
+    data, port = _FOLDERS[url] / "standby", _free_port()
+    _as_server(BASE_BACKUP, "--dbname", url, "-D", str(data), "--write-recovery-conf", "--checkpoint=fast")
+    _start(data, port)
+    try:
+        yield url.rpartition(":")[0] + f":{port}/postgres"
+    finally:
+        _as_server(PG_CTL, "stop", "-m", "immediate", "-D", str(data))
 
 
 @contextmanager

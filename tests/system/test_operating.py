@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 from runpy import run_path
@@ -17,17 +17,19 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.storing.instrumentation import Metric
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.readmodel.runner import Runner
 from forecast_ledger.replay.writing.store import Store
-from tests.support.given import forecast, opened
+from tests.support.given import forecast, opened, won
 from tests.support.page_runner import blocks
 from tests.support.paths import ROOT
-from tests.support.servers import PG_CTL, postgres
+from tests.support.servers import BASE_BACKUP, PG_CTL, postgres, standby
 
 PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
@@ -175,6 +177,34 @@ def test_a_dump_is_restored_to_the_same_log(server: str, tmp_path: Path) -> None
         head = ledger.head().position
         assert ledger.handle(opened(), "c1").duplicate
         assert ledger.handle(opened("restored"), "c8").first == head + 1
+
+
+@pytest.mark.skipif(not (PG_CTL and BASE_BACKUP), reason="needs PostgreSQL's pg_ctl and pg_basebackup")
+def test_a_standby_is_read_and_decides_nothing(server: str, tmp_path: Path) -> None:
+    """It verifies, and a runner follows it; a command that its log, which may lag behind, refuses is not refused."""
+    with Store.open(server) as store, ExitStack() as stack:
+        copied = store.ledger("copied")
+        copied.handle_many([replace(each, id=f"c{number}") for number, each in enumerate(won())])
+        replica = stack.enter_context(standby(server))
+        with Runner(replica, str(tmp_path / "tables.db"), "copied") as runner:
+            runner.refresh()
+            copied.handle(opened("later"), "c9")
+            end = time.monotonic() + 20
+            while (reached := runner.refresh().reached) != copied.head():
+                assert time.monotonic() < end, reached
+                time.sleep(0.05)
+        assert verify(replica, "copied").digest == copied.head().digest
+        boards = [[*replay(url, "copied").table("leaderboard").rows()] for url in (server, replica)]
+        assert boards[0] == boards[1] != []
+        with Store.open(replica) as other:
+            ledger = other.ledger("copied")
+            for call in (
+                lambda: ledger.handle(forecast("snow"), "c99"),
+                lambda: next(iter(ledger.subscribe(name="reader"))),
+                lambda: Store.open(replica.removesuffix("postgres") + "template1"),
+            ):
+                with pytest.raises(Unavailable, match="the server is read-only, as a standby is"):
+                    call()
 
 
 def test_a_backup_of_a_file_that_is_written_is_whole(tmp_path: Path) -> None:
