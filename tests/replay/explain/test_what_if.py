@@ -204,7 +204,6 @@ def test_other_trading_rules_are_refused() -> None:
         (["-", "--show", "standing", "--contest", "plain"], "has no column contest"),
         (["-", "--show", "scores", "--contest", "nowhere"], "it has: hidden-only, plain"),
         (["--rules", "none", "--contest", "plain", "--show", "scores"], "unknown_rules"),
-        (["-"], "--show"),
     ],
 )
 def test_wrong_questions_are_told(log: str, arguments: list[str], says: str) -> None:
