@@ -224,7 +224,7 @@ def _board_note(
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
             "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
-            "(`forecast-ledger table LOG adjusted_scores`)."
+            f"({in_table('adjusted_scores')})."
         )
         if names & SAMPLED:
             sentences.append("Intervals, and all else that rests on samples, are of scores that are not adjusted.")
