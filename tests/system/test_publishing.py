@@ -36,6 +36,14 @@ def test_every_step_of_a_workflow_is_a_script_of_the_repository() -> None:
         assert (ROOT / scripts[0]).is_file(), step
 
 
+def test_all_checks_are_told_what_they_read_of_the_host() -> None:
+    """The command sudo keeps only the variables that are named."""
+    read = set(re.findall(r"\$\{(GITHUB_\w+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8")))
+    [kept] = {names for workflow in WORKFLOWS for step in steps(workflow) for names in re.findall(r"-env=(\S+)", step)}
+    assert read
+    assert read <= {*kept.split(",")}
+
+
 def test_the_installed_extras_exist_and_the_scripts_say_what_they_take() -> None:
     """The extras are in the metadata; a tag of another version is refused before anything is built."""
     extras = re.findall(r"\[([\w,]+)\]", INSTALLS)[0].split(",")
