@@ -344,7 +344,7 @@ def _rows(location: str, name: str, connections: int, limits: TimeLimits | None,
     try:
         from forecast_ledger.ledger.storing.postgres import Postgres  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unavailable(f"{redacted(location)}: psycopg is not installed; {installing('postgres')}") from None
+        raise Unavailable(f"{redacted(location)}: psycopg[pool] is not installed; {installing('postgres')}") from None
     return Postgres(location, name, read_only=read_only, limits=limits, connections=connections)
 
 

@@ -331,7 +331,8 @@ def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str)
         return as_of
     if nothing and (first := first_event(Log(log, name))):
         recorded, claimed = format_instant(first.recorded_at), format_instant(first.event.at)
-        say(f"nothing is left: the log begins with an event recorded at {recorded}, claimed for {claimed}")
+        other = "; --as-of-claimed cuts by the claimed instants" * (as_of_claimed is None)
+        say(f"nothing is left: the log begins with an event recorded at {recorded}, claimed for {claimed}{other}")
     return instants
 
 

@@ -65,7 +65,7 @@ def _postgres(location: str, _: bool) -> Database:
     try:
         from forecast_ledger.replay.readmodel.postgres_tables import PostgresTables  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unavailable(f"{redacted(location)}: psycopg is not installed; {installing('postgres')}") from None
+        raise Unavailable(f"{redacted(location)}: psycopg[pool] is not installed; {installing('postgres')}") from None
     return PostgresTables(location)
 
 

@@ -827,7 +827,7 @@ def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
     program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (
-        "Unavailable: postgresql://h/d: psycopg is not installed; run pip install 'forecast-ledger[postgres]', "
+        "Unavailable: postgresql://h/d: psycopg[pool] is not installed; run pip install 'forecast-ledger[postgres]', "
         "in a clone of the repository pip install '.[postgres]'" in done.stderr
     )
 

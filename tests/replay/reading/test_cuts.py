@@ -101,6 +101,7 @@ def test_if_nothing_is_left_the_beginning_of_the_log_is_told(log: str, option: s
     result = run("table", log, "standing", option, "2020-01-01")
     told = f"the log begins with an event recorded at {day(1)}, claimed for {day(5)}"
     assert (result.exit_code, told in result.stderr, "as of log position 0, " in result.stderr) == (FINE, True, True)
+    assert ("; --as-of-claimed cuts by the claimed instants" in result.stderr) == (option == "--as-of")
 
 
 @pytest.mark.parametrize(
