@@ -6,7 +6,6 @@ rounding and that of value -+ guard are within them.
 """
 
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,26 +216,6 @@ def square_shares(near: Near, units: int) -> tuple[Int64Array, BoolArray]:
     sure = (high == 0) | ((low > 0) & (rest > guard) & (rest < 1 - guard))
     certain: BoolArray = sure.all(axis=0) & apart & (total > 0)
     return (whole + (place < left)).astype(np.int64), certain
-
-
-POWER = 0.8  # of a test: how often it finds a difference that is there
-
-
-def detectable_difference(variance: Fraction, level_ppm: int) -> Fraction:
-    """Return the difference that a two-sided test at a level finds in POWER of cases, to nine decimals.
-
-    variance: of the mean difference. The difference is (z of the level + z of the power) x the root of the variance, so
-    that the number of clusters that another difference needs is in proportion to 1 / its square.
-
-    Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd ed., ISBN 0-8058-0283-5, section
-    2.4, with normal quantiles.
-
-    >>> detectable_difference(Fraction(1, 100), 950_000) * 10**9  # (1.959963985 + 0.841621234) / 10
-    Fraction(280158522, 1)
-    """
-    normal = NormalDist()
-    quantiles = normal.inv_cdf(1 - (10**6 - level_ppm) / (2 * 10**6)) + normal.inv_cdf(POWER)
-    return Fraction(round(quantiles * np.sqrt(variance.numerator / variance.denominator) * 10**9), 10**9)
 
 
 # --- Least squares in replicates: participants and questions have effects on scores, and questions are drawn again.

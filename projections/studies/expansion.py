@@ -1,6 +1,9 @@
-"""The level of percentiles that covers what is asked for: few clusters vary less in replicates than in truth."""
+"""Quantiles: which percentiles cover what is asked for, since few clusters vary less in replicates than in truth; and
+which difference a test can tell.
+"""
 
 from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
 from functools import cache
 
 from forecast_ledger.ledger.core.exact import WIDE
@@ -10,6 +13,7 @@ _PI = Decimal("3.141592653589793238462643383279502884197")
 _CLOSE = Decimal("1e-35")
 _FAR = Decimal(10)  # deviations, beyond which a normal distribution has less than 1e-22
 _PPM = 10**6
+POWER = Decimal("0.8")  # of a test: how often it finds a difference that is there
 
 
 @cache
@@ -66,6 +70,40 @@ def normal_share(edge: Decimal) -> Decimal:
             term *= _ratio(edge * edge, odd)
             total += term
         return total * _ratio(2, _PI).sqrt() * _ratio(-edge * edge, 2).exp()
+
+
+def normal_edge(share: Decimal) -> Decimal:
+    """Return how many deviations a normal distribution is within in this share of cases, above 0 and below 1.
+
+    Newton's steps from 0 stay below it, as the share is concave.
+
+    >>> round(normal_edge(Decimal("0.95")), 9)
+    Decimal('1.959963985')
+    """
+    with localcontext(WIDE):
+        edge, step = Decimal(0), Decimal(1)
+        while step > _CLOSE * edge:
+            density = _ratio(2, _PI).sqrt() * _ratio(-edge * edge, 2).exp()
+            step = _ratio(share - (normal_share(edge) if edge else 0), density)
+            edge += step
+        return edge
+
+
+def detectable_difference(variance: Fraction, level_ppm: int) -> Fraction:
+    """Return the difference that a two-sided test at a level finds in POWER of cases, rounded half-even to 1e-9.
+
+    variance: of the mean difference. The difference is (z of the level + z of the power) x the root of the variance, so
+    that the number of clusters that another difference needs is in proportion to 1 / its square.
+
+    Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd ed., ISBN 0-8058-0283-5, section
+    2.4, with normal quantiles.
+
+    >>> detectable_difference(Fraction(1, 100), 950_000) * 10**9  # (1.959963985 + 0.841621234) / 10
+    Fraction(280158522, 1)
+    """
+    with localcontext(WIDE):
+        edges = normal_edge(_ratio(level_ppm, _PPM)) + normal_edge(2 * POWER - 1)
+        return Fraction(round(edges * _ratio(variance.numerator, variance.denominator).sqrt() * 10**9), 10**9)
 
 
 def _ratio(numerator: Decimal | int, denominator: Decimal | int) -> Decimal:

@@ -15,7 +15,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
-from forecast_ledger.projections.studies.estimates import detectable_difference
+from forecast_ledger.projections.studies.expansion import detectable_difference
 from forecast_ledger.projections.studies.grounds import WITHHELD
 from forecast_ledger.projections.studies.intervals import board_places, resample
 from forecast_ledger.projections.studies.resampling import (
