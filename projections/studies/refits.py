@@ -1,7 +1,7 @@
 """Adjusted scores in replicates of a contest's questions: the effects of questions are fitted anew in each.
 
-Of the equations for participants x and questions y, Σ weight (x + y - score) = 0, those of questions are solved first:
-y is the mean of what scores are above x. What is left are as many equations as there are participants.
+The effects x of participants and y of questions solve Σ weight (x + y - score) = 0, for each of them. The equations of
+questions are solved first: y is the mean of score - x. As many equations remain as there are participants.
 """
 
 from fractions import Fraction
