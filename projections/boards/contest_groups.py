@@ -176,22 +176,25 @@ def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSampl
     return SummedSamples(names, owners, every, brier.added(sums))
 
 
-def tallies_over_time(facts: Facts, contest: Contest, scored: ContestScores) -> Iterator[tuple[int, Tally]]:
-    """Yield each question that counts, as an index, and the tally of the questions answered up to it.
+def tallies_over_time(
+    facts: Facts, contest: Contest, scored: ContestScores, size: int = 1
+) -> Iterator[tuple[int, Tally]]:
+    """Yield, after each `size` questions that count, the index of the last and the tally of all up to it.
 
     Questions are added in the order of the answers that count. Their scores are as they are now; `leaderboard.board`
     makes a board of a tally.
     """
     order = np.argsort(answered_at(facts, contest, scored.questions), kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    order = order[scored.questions.weight[order] > 0]
+    part = np.zeros(len(scored.questions.weight), np.int64)  # a question that does not count is in no tally
+    part[order] = np.arange(len(order)) // size
     consensus = len(facts.participant_codes.labels)
     whole = Tally({}, NO_SCORES, {})
-    each = totals.tallies(contest.opened.rules, scored.questions, scored.rows, consensus, place)
-    for question, more in zip(order.tolist(), each, strict=True):
-        if scored.questions.weight[question] > 0:
-            whole = whole.plus(more)
-            yield question, whole
+    lasts = order[np.minimum(np.arange(0, len(order), size) + size, len(order)) - 1]
+    each = totals.tallies(contest.opened.rules, scored.questions, scored.rows, consensus, part) if len(order) else []
+    for question, more in zip(lasts.tolist(), each, strict=True):
+        whole = whole.plus(more)
+        yield question, whole
 
 
 def answered_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Array:

@@ -7,7 +7,6 @@ Source: Cramer et al. (2022), doi:10.1073/pnas.2113561119, "Evaluation methodolo
 et al. (2022), arXiv:2205.07090.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 from operator import mul
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -465,14 +464,13 @@ class Reviewed(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question: its exact scores, and coverages, by participant code, its scores in order, and their median.
+    """A question: of each participant, by code, the exact score, the same in 1e-9, the coverage and the rank.
 
-    rounded: the median, 1e-9.
+    median: of the scores. rounded: the median, 1e-9.
     """
 
     question: int
-    own: dict[int, tuple[Fraction, int]]
-    ordered: list[Fraction]
+    own: dict[int, tuple[Fraction, int, int, int]]
     median: Fraction
     rounded: int
 
@@ -497,49 +495,62 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     """
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
-    asked = [*_asked(rules, scored, {*(participants if compared is None else compared)})]
+    asked = [*_asked(rules, scored, {*(participants if compared is None else compared)}, sign)]
     asked.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
-        ordered, left_out = [], list[Reviewed]()
+        ordered, left_out = list[tuple[int, Fraction, int, tuple[Any, ...]]](), list[tuple[Any, ...]]()
         counts = isinstance(TOTALS[rules.total].divisor, int) or participant in floored
         for by_id, one in enumerate(asked):
-            score, covered = one.own.get(participant, (None, 0))
-            missing = imputed.get(one.question, Fraction(0) if counts else None)
-            counted = missing if score is None else score
-            gained = None if counted is None else sign * (counted - one.median)
-            rank = None if score is None else _rank(one.ordered, score, sign)
-            shown = [None if each is None else round_to_points(each) for each in (score, counted, gained)]
-            row = Reviewed(
-                participant, one.question, 0, shown[0], rank, len(one.own), covered, attainable[one.question],
-                one.rounded, *shown[1:],
-            )  # fmt: skip
-            if gained is None:
-                left_out.append(row)
-            else:
-                ordered.append((-gained * int(questions.weight[one.question]), by_id, row))
-        rows = [*(row for _, _, row in sorted(ordered)), *left_out]
-        yield from (row._replace(place=place) for place, row in enumerate(rows, 1))
+            counted, score, covered, rank = one.own.get(participant, (None, None, 0, None))
+            rounded = score
+            if counted is None:
+                counted = imputed.get(one.question, Fraction(0) if counts else None)
+                rounded = None if counted is None else round_to_points(counted)
+            row = score, rank, len(one.own), covered, attainable[one.question], one.rounded, rounded
+            if counted is None:
+                left_out.append((one.question, *row, None))
+                continue
+            gained = counted - one.median if sign > 0 else one.median - counted
+            loss = -gained * int(questions.weight[one.question])
+            ordered.append((_near(loss), loss, by_id, (one.question, *row, round_to_points(gained))))
+        rows = [*(row for *_, row in sorted(ordered)), *left_out]
+        for place, (question, *numbers) in enumerate(rows, 1):
+            yield Reviewed(participant, question, place, *numbers)
 
 
-def _asked(rules: RuleSet, scored: ContestScores, participants: set[int]) -> Iterator[_Asked]:
-    """Yield the questions that count on which one of the participants has a forecast."""
+def _asked(rules: RuleSet, scored: ContestScores, participants: set[int], sign: int) -> Iterator[_Asked]:
+    """Yield the questions that count on which one of the participants has a forecast.
+
+    sign: 1 if the highest score is the best, else -1.
+    """
     questions, rows = scored.questions, scored.rows
-    own: defaultdict[int, dict[int, tuple[Fraction, int]]] = defaultdict(dict)
+    own: defaultdict[int, list[tuple[Fraction, int, int, int]]] = defaultdict(list)
+    points = time_weighted.points(rules, questions, rows)
     columns = zip(
         rows.question.tolist(),
         rows.participant.tolist(),
-        time_weighted.points(rules, questions, rows).exact(),
-        list(time_weighted.coverages(questions, rows).published()),
+        points.exact(),
+        points.published(),
+        time_weighted.coverages(questions, rows).published(),
         strict=True,
     )
-    for question, participant, score, covered in columns:
+    for question, participant, score, rounded, covered in columns:
         if participant in participants and questions.weight[question]:
-            own[question][participant] = score, int(covered)
-    for question, by_participant in sorted(own.items()):
-        ordered = sorted(score for score, _ in by_participant.values())
-        middle = median(ordered)
-        yield _Asked(question, by_participant, ordered, middle, round_to_points(middle))
+            own[question].append((score, int(rounded), int(covered), participant))
+    for question, of_people in sorted(own.items()):
+        of_people.sort(key=lambda each: (_near(each[0]), each[0]))
+        middle = median([score for score, *_ in of_people])
+        ranked, rank, last = dict[int, tuple[Fraction, int, int, int]](), 0, None
+        for place, (score, rounded, covered, participant) in enumerate(of_people if sign < 0 else of_people[::-1], 1):
+            rank, last = (rank, last) if score == last else (place, score)
+            ranked[participant] = score, rounded, covered, rank
+        yield _Asked(question, ranked, middle, round_to_points(middle))
+
+
+def _near(number: Fraction) -> int:
+    """Return the whole number below a number, in 2^-80: two of these are compared in no time, unless they are equal."""
+    return (number.numerator << 80) // number.denominator
 
 
 def median(ordered: Sequence[Fraction]) -> Fraction:
@@ -550,8 +561,3 @@ def median(ordered: Sequence[Fraction]) -> Fraction:
     """
     middle = len(ordered) // 2
     return Fraction(ordered[middle] + ordered[~middle], 2)
-
-
-def _rank(ordered: list[Fraction], score: Fraction, sign: int) -> int:
-    """Return the rank of a score among scores in rising order. sign: 1 if the highest is the best, else -1."""
-    return len(ordered) - bisect_right(ordered, score) + 1 if sign > 0 else bisect_left(ordered, score) + 1

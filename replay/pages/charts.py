@@ -103,9 +103,8 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     most = min(MOST_ANSWERS, max(MOST_PLACES // len(final), FEWEST))
     size, led = -(-answers // most), dict.fromkeys(names, 0)
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
-    for number, (_, tally) in enumerate(tallies_over_time(facts, opened, scored), start=1):
-        if number % size and number != answers:
-            continue
+    tallies = tallies_over_time(facts, opened, scored, size)
+    for number, (_, tally) in zip([*range(size, answers, size), answers], tallies, strict=True):
         rows = {row.participant: row for row in leaderboard.board(facts, opened, tally)}
         for line, name in enumerate(names):
             row = rows.get(name)

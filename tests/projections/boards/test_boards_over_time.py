@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
+from forecast_ledger.projections.boards.contest_groups import tallies_over_time
 from tests.projections.studies.test_intervals import RULES, season
 from tests.support import oracle
 from tests.support.effort import times
@@ -65,3 +66,16 @@ def test_the_answer_that_counts_is_the_one_that_was_not_revoked() -> None:
         name for name in over_time([*story, second, *others, again]) if name != third.question
     ]
     assert over_time(commands)[first.question] == board_of(commands)
+
+
+@pytest.mark.parametrize("size", [2, 3, 100])
+def test_the_board_can_be_looked_at_after_some_answers_at_a_time(size: int) -> None:
+    """After every `size` of them, and after the last, as if each had been added by itself."""
+    story, answers = told("mean", 0)
+    analysis = oracle.projected(*story, *answers)
+    [name] = analysis.contests
+    scored, contest = analysis.scored(name), analysis.facts.contests[name]
+    each = [*tallies_over_time(analysis.facts, contest, scored)]
+    assert len(each) % 2
+    assert len(each) % 3
+    assert [*tallies_over_time(analysis.facts, contest, scored, size)] == [*each[size - 1 : -1 : size], each[-1]]
