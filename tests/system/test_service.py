@@ -69,7 +69,8 @@ class Service(NamedTuple):
                 if answer.status != 503:
                     return answer
             time.sleep(0.05)
-        raise AssertionError(f"{method} {path} is not answered")
+        printed = (self.folder / "printed").read_text(encoding="utf-8", errors="replace")
+        raise AssertionError(f"{method} {path} is not answered; the processes printed {printed[-4000:]}")
 
     def command(self, key: str, **command: Any) -> Answer:
         """Send a command as the organiser."""
