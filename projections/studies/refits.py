@@ -35,7 +35,7 @@ class AdjustedInterval(NamedTuple):
     ends: Ends
 
 
-def _adjusted(design: Design, scores: list[Fraction], times: Int64Array) -> dict[int, Fraction]:
+def _adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
     """Return the adjusted scores of the rows that are drawn, which common questions connect. times: by unit."""
     asked: dict[int, dict[int, Fraction]] = {}
     for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
@@ -112,8 +112,8 @@ def _drawn(design: Design, scores: list[Fraction], times: Int64Array) -> Drawn:
     """Return the adjusted scores in all replicates. times: how often each unit is drawn, shape (b, u)."""
     near, defined = refitted(design, scores, times)
 
-    @cache
-    def adjusted(replicate: int) -> dict[int, Fraction]:
-        return _adjusted(design, scores, times[replicate])
+    @cache  # of few units, many replicates draw the same ones as often
+    def adjusted(times: tuple[int, ...]) -> dict[int, Fraction]:
+        return _adjusted(design, scores, times)
 
-    return Drawn(near, defined, lambda row, at: [adjusted(each)[row] for each in at.tolist()])
+    return Drawn(near, defined, lambda row, at: [adjusted(tuple(each))[row] for each in times[at].tolist()])

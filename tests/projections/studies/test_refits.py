@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, refits
+from forecast_ledger.projections.studies.estimates import Design
 from forecast_ledger.projections.studies.two_way import Cells, fit, fit_exactly
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_expansion import expanded
@@ -93,6 +95,25 @@ def test_what_bounds_leave_open_is_fitted_exactly(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
     monkeypatch.setattr(estimates, "_NUMBERS", 100)
     assert Projections(facts).table("adjusted_intervals").digest() == certain
+
+
+@pytest.mark.usefixtures("little_is_enough")
+def test_replicates_that_draw_the_same_are_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two questions, any number of replicates draws one twice, the other twice, or both."""
+    story: list[AnyCommand] = [contest(rules=structs.replace(RULES["mean"], replicates=199))]
+    for name in ("q0", "q1"):
+        story += [opened(name), entry(question=name), forecast(name), forecast(name, "bob", probability="0.1")]
+        story.append(resolution(name))
+    monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
+    fitted, exactly = list[tuple[int, ...]](), refits._adjusted
+
+    def adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
+        fitted.append(times)
+        return exactly(design, scores, times)
+
+    monkeypatch.setattr(refits, "_adjusted", adjusted)
+    assert len(oracle.projected(*story).table("adjusted_intervals")) == 2
+    assert sorted(fitted) == [(0, 2), (1, 1), (2, 0)]
 
 
 def rows_of(links: int, **rules: Any) -> list[dict[str, Any]]:
