@@ -1,9 +1,10 @@
 """One board on 1, 2, 4 … processors, beside DuckDB and Polars on the same files: `python -m tests.scale 1000000`.
 
-Each run is a process of its own, from its start to its end, on as many processors as it is given. DuckDB and Polars
-compute the same board in floats; it has to agree with ours to a millionth of a point, and ours on all numbers of
-processors to the last digit. The serial share is the time of a processor outside the tasks, over all such time: what
-more processors do not share.
+Each run is a process of its own, from its start to its end, on as many processors as it is given. The board is that of
+the engine `threads`, or of those that are named: `python -m tests.scale 1000000 threads processes`. DuckDB and Polars
+compute the same board in floats; it has to agree with ours to a millionth of a point, and ours by all engines and on
+all numbers of processors to the last digit. The serial share is the time of a processor in the first thread, over all
+such time: what more processors do not share.
 """
 
 # ruff: noqa: T201, PLC0415 - it prints; each process imports what it measures, and nothing else
@@ -15,9 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FORECASTS_OF_A_QUESTION, PARTICIPANTS = 500, 5_000
 DAY = 86_400 * 10**6
@@ -35,11 +37,12 @@ FROM said JOIN answer USING (question) GROUP BY participant ORDER BY score DESC,
 """
 
 
-def ours(folder: Path, processors: int) -> tuple[str, dict[str, float]]:
-    """The digest and the scores of the board, by an engine."""
+def ours(engine: str, folder: Path, processors: int) -> tuple[str, dict[str, float]]:
+    """The digest and the scores of the board, by an engine; on one processor, by the engine `local`."""
     from forecast_ledger.replay.reading.replay import replay
 
-    done = replay(folder, trust="files", engine="local" if processors == 1 else "processes", tables=["leaderboard"])
+    chosen: Any = "local" if processors == 1 else engine
+    done = replay(folder, trust="files", engine=chosen, tables=["leaderboard"])
     board = done.table("leaderboard", contest="c")
     return done.table("leaderboard").digest(), {row["participant"]: float(row["score"]) for row in board}
 
@@ -88,7 +91,8 @@ def in_polars(folder: Path, _: int) -> tuple[str, dict[str, float]]:
 
 
 PROGRAMS: dict[str, Callable[[Path, int], tuple[str, dict[str, float]]]] = {
-    "ours": ours,
+    "threads": partial(ours, "threads"),
+    "processes": partial(ours, "processes"),
     "DuckDB": in_duckdb,
     "Polars": in_polars,
 }
@@ -97,7 +101,7 @@ PROGRAMS: dict[str, Callable[[Path, int], tuple[str, dict[str, float]]]] = {
 class Run(NamedTuple):
     """What a run took, and its board.
 
-    wall: seconds. cpu: seconds of processors. serial: the part of these outside its tasks. peak: MB of the first
+    wall: seconds. cpu: seconds of processors. serial: the part of these in its first thread. peak: MB of the first
     process.
     """
 
@@ -140,8 +144,8 @@ def run(program: str, folder: Path, processors: int) -> Run:
         preexec_fn=lambda: os.sched_setaffinity(0, allowed),
     )
     wall = time.perf_counter() - begun
-    own, tasks, peak, digest, scores = json.loads(done.stdout)
-    return Run(wall, own + tasks, own / (own + tasks), peak, digest, scores)
+    first, cpu, peak, digest, scores = json.loads(done.stdout)
+    return Run(wall, cpu, first / cpu, peak, digest, scores)
 
 
 def agree(exact: dict[str, float], floats: dict[str, float]) -> bool:
@@ -151,7 +155,7 @@ def agree(exact: dict[str, float], floats: dict[str, float]) -> bool:
     )
 
 
-def show(count: int) -> None:
+def show(count: int, engines: list[str]) -> None:
     """Print the table."""
     from forecast_ledger.bench.results import machine
 
@@ -167,19 +171,21 @@ def show(count: int) -> None:
         print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
         for processors in steps:
             board = dict[str, float]()
-            for program in PROGRAMS:
+            for program in [*engines[: 1 if processors == 1 else None], "DuckDB", "Polars"]:
+                is_ours = program in engines
                 try:
                     done = run(program, folder, processors)
                 except subprocess.CalledProcessError:
                     print(f"{program} is left out: see its message above")
                     continue
-                if program == "ours":
+                if is_ours:
                     board, alone = done.scores, alone or done.wall
                     digests.add(done.digest)
                 elif not agree(board, done.scores):
                     raise AssertionError(f"the board of {program} differs")
-                serial = f"{done.serial:.2f}" if program == "ours" and processors > 1 else ""
-                shown = f"{processors} | {program} | {done.wall:.2f} | {done.wall / alone:.2f} | {done.cpu:.1f}"
+                serial = f"{done.serial:.2f}" if is_ours else ""
+                name = f"ours, {'local' if processors == 1 else program}" if is_ours else program
+                shown = f"{processors} | {name} | {done.wall:.2f} | {done.wall / alone:.2f} | {done.cpu:.1f}"
                 print(f"| {shown} | {serial} | {done.peak:.0f} |", flush=True)
         if len(digests) != 1:
             raise AssertionError(f"the digests differ: {digests}")
@@ -188,15 +194,15 @@ def show(count: int) -> None:
 def main(arguments: list[str]) -> None:
     """Print the table, or run one program and print what it took."""
     if arguments[0] != "run":
-        show(int(arguments[0]))
+        show(int(arguments[0]), arguments[1:] or ["threads"])
         return
     program, folder, processors = arguments[1:]
     digest, scores = PROGRAMS[program](Path(folder), int(processors))
-    own, tasks = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = [used.ru_utime + used.ru_stime for used in (own, tasks)]
+    used = map(resource.getrusage, (resource.RUSAGE_THREAD, resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    first, own, others = (each.ru_utime + each.ru_stime for each in used)
     # ru_maxrss would be that of the process that started this one, if that was larger.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    print(json.dumps([*spent, int(peak.split()[1]) / 1e3, digest, scores]))
+    print(json.dumps([first, own + others, int(peak.split()[1]) / 1e3, digest, scores]))
 
 
 if __name__ == "__main__":

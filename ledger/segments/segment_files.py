@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
@@ -225,6 +226,7 @@ _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
+_FIRST = Lock()  # of the threads that need a file, the first one looks for what is kept of it, and the others wait
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
@@ -339,7 +341,8 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     schema, *_ = schemas()
     with _opened(folder, segment.forecasts, schema, segment.first) as file:
         path = folder / segment.forecasts.name
-        ranges = _questions(path, segment.forecasts.sha256, _status(path))
+        with _FIRST:
+            ranges = _questions(path, segment.forecasts.sha256, _status(path))
         groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
         table = _read(file, schema, without, groups)
     if not groups:
@@ -409,9 +412,13 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
 
     (metadata, sizes), name = _metadata(path, digest, status), "question"
     with open_regular(path) as opened, parquet.ParquetFile(opened, metadata=metadata, read_dictionary=[name]) as file:
-        found = _Opened(file, opened, sizes)
-        groups = [_decoded(found, [name], [number])[name] for number in range(file.num_row_groups)]
-        return [(min(ids), max(ids)) if (ids := labelled(column)[0]) else None for column in groups]
+        groups = range(file.num_row_groups)
+        column, found, end = _decoded(_Opened(file, opened, sizes), [name], groups)[name], list[Ends](), 0
+        for rows in (metadata.row_group(group).num_rows for group in groups):
+            ids, _ = labelled(column.slice(end, rows))
+            found.append((min(ids), max(ids)) if ids else None)
+            end += rows
+        return found
 
 
 def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:

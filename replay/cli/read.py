@@ -205,10 +205,10 @@ def columns(projection: str | None, view: View) -> None:
 )
 @click.option(
     "--engine",
-    type=click.Choice(["local", "processes", "spark"]),
-    help="Score some questions at a time: in this process, in one for each processor, or with Apache Spark. Default: "
-    "all at once; if --only names boards alone, processes from 4,194,304 forecasts on, and local below. The digests "
-    "are the same.",
+    type=click.Choice(["local", "threads", "processes", "spark"]),
+    help="Score some questions at a time: in this process, in a thread or a process for each processor, or with "
+    "Apache Spark. Default: all at once; if --only names boards alone, threads from 262,144 forecasts on, and local "
+    "below. The digests are the same.",
 )
 @click.option(
     "--only",

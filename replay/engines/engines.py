@@ -4,13 +4,13 @@ import itertools
 import pickle
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from io import BytesIO
 from multiprocessing.context import BaseContext
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -248,6 +248,7 @@ def _rows(task: int, damaged: bool, sent: bytes) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([row], schema)
 
 
+_Result = TypeVar("_Result")
 _KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _ENDED = (
     "a process that scored questions ended before it was done, perhaps because memory was short: "
@@ -262,6 +263,33 @@ def local(shared: Shared, tasks: Iterable[Task]) -> Iterator[QuestionPart]:
             yield shared.score(task)
 
 
+def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[QuestionPart, None, None]:
+    """Score tasks in threads of this process: nothing is started or sent, and NumPy and pyarrow let others compute.
+
+    count: of threads; 0 for one for each processor that this process may use. Raises Corrupt, Unavailable.
+    """
+    count = count or processors()
+    np.empty(_KEPT, np.int8)
+    with gc_pause.paused(), ThreadPoolExecutor(count) as pool:
+        try:
+            yield from _in_order(tasks, lambda task: pool.submit(shared.score, task), count)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _in_order(
+    tasks: Iterable[Task], submit: Callable[[Task], Future[_Result]], count: int
+) -> Generator[_Result, None, None]:
+    """Yield what so many workers make of tasks, in their order, while few of these wait."""
+    waiting = deque[Future[_Result]]()
+    for task in tasks:
+        waiting.append(submit(task))
+        if len(waiting) > 2 * count:  # enough that none has to wait, and few forecasts are in memory
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
 def processes(
     shared: Shared, tasks: Iterable[Task], count: int = 0, context: BaseContext | None = None
 ) -> Generator[QuestionPart, None, None]:
@@ -273,15 +301,9 @@ def processes(
     """
     count = count or processors()
     pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
-    waiting = deque[Future[bytes]]()
     try:
         pool.begun.result()  # before any other is started: each would end for the same reason
-        for task in tasks:
-            waiting.append(pool.submit(_score, task))
-            if len(waiting) > 2 * count:  # enough that none has to wait, and few forecasts are in memory
-                yield unpack(waiting.popleft().result())
-        while waiting:
-            yield unpack(waiting.popleft().result())
+        yield from map(unpack, _in_order(tasks, partial(pool.submit, _score), count))
     except BrokenExecutor:
         pool.check_guard()
         raise Unavailable(_ENDED) from None
@@ -289,10 +311,11 @@ def processes(
         pool.close()
 
 
-Engine = Literal["local", "processes", "spark"]
+Engine = Literal["local", "threads", "processes", "spark"]
 Choice = Engine | Literal["auto"]  # see `divided.engine_for`
 ENGINES: dict[Engine, Callable[[Shared, Iterable[Task]], Iterator[QuestionPart]]] = {
     "local": local,
+    "threads": threads,
     "processes": processes,
     "spark": spark,
 }
@@ -314,12 +337,12 @@ def _score(task: Task) -> bytes:
 # --- All tables of a log whose questions are scored in parts, by one of the engines.
 
 
-MANY = 1 << 22  # forecasts from which on it is worth starting processes
+MANY = 2 * FORECASTS  # from which on there is more than one task
 
 
 def engine_for(frame: LogFrame) -> Engine:
-    """Return the engine for a log: processes, if there are many forecasts, and processors for more than one."""
-    return "processes" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
+    """Return the engine for a log: threads, if there are many forecasts, and processors for more than one."""
+    return "threads" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
 
 
 def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int | None = None) -> Projections:
@@ -393,15 +416,16 @@ class InParts(Projections):
 
 
 def forecasts_within(memory: int, engine: Engine, questions: int) -> int:
-    """Return how many forecasts are scored together in about this much memory, in bytes, of all processes.
+    """Return how many forecasts are scored together in about this much memory, in bytes, of all processes and threads.
 
     questions: of the log; this process has what is known of them. Raises Refused(out_of_range): it is too little.
     """
-    count = processors() + 1 if engine == "processes" else 1  # this process has the results
-    base = _PROCESS * count + _QUESTION * questions
-    own = (memory - base) // count
+    started = processors() if engine == "processes" else 0
+    tasks = started + 1 if started else processors() if engine == "threads" else 1  # this process has the results
+    base = _PROCESS * (started + 1) + _QUESTION * questions
+    own = (memory - base) // tasks
     if own < _LEAST * _FORECAST:
-        least = -(-(base + _LEAST * _FORECAST * count) >> 20)
+        least = -(-(base + _LEAST * _FORECAST * tasks) >> 20)
         detail = f"{memory >> 20} MiB is too little for the engine {engine} and {questions:,} questions"
         raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
     return own // _FORECAST

@@ -359,10 +359,10 @@ def replay(  # noqa: PLR0913 - what has a default is named
     trust: of segments. With `rows`, each row is rebuilt and its digest checked, by several processes if there are many,
     but not with the engine `local` or memory. With `files`, the SHA-256 of each file is the one that the folder states:
     enough for a folder that you sealed yourself. Its columns are used as they are, if each event fits those before it.
-    engine: reads and scores some questions at a time, before this returns: in this process (`local`), in one for each
-    processor (`processes`), in one of these as the number of forecasts suggests (`auto`), or in those of Apache Spark
-    (`spark`). By default all forecasts are read at once, and scored when a table needs it. A program that asks for
-    `processes` or `auto` guards its start with `if __name__ == "__main__":`, because each process imports it.
+    engine: reads and scores some questions at a time, before this returns: in this thread (`local`), in one for each
+    processor (`threads`), in one of these as the number of forecasts suggests (`auto`), in a process for each processor
+    (`processes`), or in those of Apache Spark (`spark`). By default all forecasts are read at once, and scored when a
+    table needs it. Processes need a guard, `if __name__ == "__main__":`, because each imports the main module.
     tables: for which an engine computes what they need; the fewer, the less is scored and sent. Others can be asked for
     too, and then have all forecasts read.
     memory: bytes for forecasts and large tables, about. An engine, by default `auto`, scores as many questions together
@@ -405,7 +405,7 @@ def _check_engine(engine: Choice | None) -> None:
     """Raise ValueError if there is no such engine; end a process that would start processes without end."""
     if engine not in {None, "auto", *ENGINES}:
         raise ValueError(f"no engine named {engine!r}: give {', '.join(ENGINES)} or auto")
-    if engine in {"auto", "processes"}:
+    if engine == "processes":
         check_guard()  # before the log is read again
 
 

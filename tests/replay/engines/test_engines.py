@@ -34,6 +34,7 @@ from forecast_ledger.replay.engines.engines import (
     processes,
     shared_by_tasks,
     tasks,
+    threads,
 )
 from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.files.export import export, seal
@@ -72,9 +73,9 @@ def in_processes(count: int) -> "partial[Generator[QuestionPart, None, None]]":
     return partial(processes, count=count, context=forking(__name__))
 
 
-def found(frame: LogFrame, forecasts: int) -> dict[str, TableSummary]:
-    """The digest of every table, by the engine `processes` as it is set."""
-    projections = divided(frame, "processes", forecasts=forecasts)
+def found(frame: LogFrame, forecasts: int, engine: Engine = "processes") -> dict[str, TableSummary]:
+    """The digest of every table, by an engine as it is set."""
+    projections = divided(frame, engine, forecasts=forecasts)
     return summarize_tables(projections.facts, projections.cached)
 
 
@@ -82,9 +83,19 @@ def _unread(*_: object) -> None:
     raise AssertionError("no table of a replay needs the forecasts here")
 
 
-@pytest.mark.parametrize(("count", "kept"), [(1, MOST_KEPT), (2, MOST_KEPT), (3, MOST_KEPT), (2, 0)])
-def test_every_table_is_the_same_for_any_number_of_processes(
-    season: Path, count: int, kept: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("engine", "count", "kept"),
+    [
+        ("processes", 1, MOST_KEPT),
+        ("processes", 2, MOST_KEPT),
+        ("processes", 3, MOST_KEPT),
+        ("processes", 2, 0),
+        ("threads", 3, MOST_KEPT),
+        ("threads", 2, 0),
+    ],
+)
+def test_every_table_is_the_same_for_any_number_of_processes_or_threads(
+    season: Path, engine: Engine, count: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And with one question in a task, or some, or all; from segments and a tail, and from the log alone.
 
@@ -92,11 +103,13 @@ def test_every_table_is_the_same_for_any_number_of_processes(
     """
     monkeypatch.setattr(contest_groups, "MOST_KEPT", kept)
     monkeypatch.setattr(score_sums, "FEW", 0)
-    monkeypatch.setitem(ENGINES, "processes", in_processes(count))
+    monkeypatch.setitem(
+        ENGINES, engine, in_processes(count) if engine == "processes" else partial(threads, count=count)
+    )
     monkeypatch.setattr(LogFrame, "forecasts_on", _unread)
     expected = summarize_tables(replay(season).projections.facts)
     for location, forecasts in ((WithSegments(season), 1), (season, 7)):
-        assert found(Log(location).frame(Cut(None)), forecasts) == expected
+        assert found(Log(location).frame(Cut(None)), forecasts, engine) == expected
 
 
 @pytest.mark.parametrize("seed", range(times(24)))
@@ -132,10 +145,10 @@ def test_every_table_is_the_same_here_as_of_any_cut(season: Path, beside: bool, 
     assert summarize_tables(projections.facts, projections.cached) == summarize_tables(expected.projections.facts)
 
 
-def test_processes_are_started_for_many_forecasts_only(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 2^22 on, and not on one processor."""
+def test_threads_are_used_for_many_forecasts_only(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From two tasks on, and not on one processor."""
     frame = Log(season).frame(Cut(None))
-    for forecasts, count, engine in ((MANY, 2, "processes"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
+    for forecasts, count, engine in ((MANY, 2, "threads"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
         monkeypatch.setattr(divided_module, "processors", lambda count=count: count)
         counts = np.array([forecasts - 1, 1])
         assert engine_for(frame._replace(frame=frame.frame._replace(counts=counts))) == engine
@@ -152,7 +165,7 @@ def test_a_table_that_no_part_has_reads_the_forecasts_when_it_is_asked_for(seaso
 
 def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(season: Path) -> None:
     """The message lists those that there are; nothing is scored before the cut is checked."""
-    with pytest.raises(ValueError, match="no engine named 'spork': give local, processes, spark or auto"):
+    with pytest.raises(ValueError, match="no engine named 'spork': give local, threads, processes, spark or auto"):
         replay(season, engine="spork")  # type: ignore[arg-type]
     with pytest.raises(Refused, match="the log ends at position 35"):
         replay(season, as_of=36, engine="local")
@@ -173,7 +186,10 @@ def test_the_questions_of_a_task_are_neighbours_by_id_and_the_tasks_have_all(sea
     assert [len(divide(frame, size)) for size in (1, 12, 10**6)] == [3, 2, 1]
 
 
-def test_damage_that_another_process_finds_is_reported_here(season: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", [in_processes(1), partial(threads, count=2)], ids=["processes", "threads"])
+def test_damage_that_another_process_or_thread_finds_is_reported_here(
+    engine: "partial[Iterator[QuestionPart]]", season: Path, tmp_path: Path
+) -> None:
     """With its log position, as if it had been found here."""
     folder = tmp_path / "copy"
     seal(season, folder, rows=10)
@@ -181,7 +197,7 @@ def test_damage_that_another_process_finds_is_reported_here(season: Path, tmp_pa
     for file in folder.glob("*.forecasts.parquet"):
         file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(Corrupt, match="restore the folder from a copy") as corrupt:
-        [*in_processes(1)(shared_by_tasks(frame, needed(BUILT)), tasks(frame, divide(frame)))]
+        [*engine(shared_by_tasks(frame, needed(BUILT)), tasks(frame, divide(frame)))]
     assert corrupt.value.position
 
 
@@ -198,8 +214,11 @@ def test_a_process_that_ends_early_is_an_error_with_a_remedy(season: Path, monke
         [*in_processes(2)(shared_by_tasks(frame, needed(BUILT)), tasks(frame, divide(frame, 1)))]
 
 
-def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(season: Path) -> None:
-    """The tasks of a log are made while others are scored, not all at first."""
+@pytest.mark.parametrize("engine", [in_processes(1), partial(threads, count=1)], ids=["processes", "threads"])
+def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(
+    engine: "partial[Generator[QuestionPart, None, None]]", season: Path
+) -> None:
+    """The tasks of a log are made while others are scored, not all at first; what was not begun is not done."""
     frame, made = Log(season).frame(Cut(None)), list[int]()
 
     def counted(every: Iterable[Task]) -> Iterator[Task]:
@@ -208,7 +227,7 @@ def test_few_tasks_wait_so_that_few_forecasts_are_in_memory(season: Path) -> Non
             yield task
 
     shared = shared_by_tasks(frame, needed(BUILT))
-    parts = in_processes(1)(shared, counted([*tasks(frame, divide(frame, 1))] * 3))
+    parts = engine(shared, counted([*tasks(frame, divide(frame, 1))] * 3))
     next(parts)
     assert len(made) == 3
     parts.close()
@@ -259,7 +278,7 @@ def test_every_table_of_every_story_is_the_same_in_parts(story: str, tmp_path: P
         assert summarize_parts(projections, tables) == expected
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", "threads", "processes"])
 def test_a_table_in_parts_is_made_of_some_forecasts_at_a_time(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,15 +356,17 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
 # --- how much memory
 
 
-def test_the_memory_is_divided_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has 150 MiB for itself and 2,000 bytes a forecast; one of them has 4,000 bytes a question."""
+def test_the_memory_is_divided_between_processes_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process has 150 MiB for itself, a task 2,000 bytes a forecast; one of all has 4,000 bytes a question."""
     monkeypatch.setattr(engines, "processors", lambda: 3)
     each, questions = 150 * 2**20 + 2_000 * 5_000, 4_000 * 70
     assert forecasts_within(each + questions, "local", 70) == 5_000
     assert forecasts_within(4 * each + questions, "processes", 70) == 5_000
     assert forecasts_within(4 * each + questions - 1, "processes", 70) == 4_999
+    assert forecasts_within(150 * 2**20 + 3 * 2_000 * 5_000 + questions, "threads", 70) == 5_000
     engine: Engine
-    for engine, least in (("local", 158), ("processes", 632)):  # 150 MiB, 0.04 MiB and 7.8 MiB for 4,096 forecasts
+    # 150 MiB, 0.04 MiB and 7.8 MiB for 4,096 forecasts
+    for engine, least in (("local", 158), ("threads", 174), ("processes", 632)):
         with pytest.raises(Refused, match=f"and 10 questions; give {least} MiB or more") as refused:
             forecasts_within((least - 1) * 2**20, engine, 10)
         assert refused.value.code == "out_of_range"
