@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards.totals import ParticipantSums, Tally, participant_sums
-from forecast_ledger.projections.core.enclosures import quotient, round_to_units
+from forecast_ledger.projections.core.enclosures import comparable, quotient, round_to_units
 from forecast_ledger.projections.core.powers import ZERO, Magnitude, power, raised
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST
@@ -210,12 +210,13 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
-    everyone, most = list(participant_sums(facts, contest, whole)), whole.attainable
+    everyone = list(participant_sums(facts, contest, whole))
+    most, questions = whole.attainable, whole.every.questions
     entrants = _entrants(contest, (own.participant for own in everyone if not own.reference))
     counts = Counter(entrants.values())
     places = []
     for own in everyone:
-        excluded = _exclusion(contest, own, whole.every.questions)
+        excluded = _exclusion(contest, own, questions)
         if excluded == "hidden":
             continue
         score = total(rules, own)
@@ -229,16 +230,16 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
                 take=take(score, own.coverage) if take else None,
                 excluded=excluded,
                 forecast_on=own.questions,
-                questions=whole.every.questions,
+                questions=questions,
                 submissions=1 if own.reference else counts[entrants[own.participant]],
             )
         )
     places.sort(key=lambda place: place.participant)
-    if rules.rank_by == "take":
-        places.sort(key=lambda place: place.take or ZERO, reverse=True)  # stable: ties stay in order of id
-    else:
-        places.sort(key=lambda place: place.score, reverse=not lower_is_better(rules))
-    return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, rules)
+    by_take, worths = rules.rank_by == "take", list[Any]()
+    worths += [place.take or ZERO for place in places] if by_take else comparable([place.score for place in places])
+    order = sorted(range(len(places)), key=worths.__getitem__, reverse=by_take or not lower_is_better(rules))
+    places = [places[number] for number in order]  # stable: ties stay in order of id
+    return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, [worths[each] for each in order])
 
 
 def _exclusion(contest: Contest, own: ParticipantSums, questions: int) -> str:
@@ -273,15 +274,14 @@ def _best_only(places: list[BoardRow], entrants: dict[str, str]) -> list[BoardRo
     return marked
 
 
-def _ranked(places: list[BoardRow], rules: RuleSet) -> list[BoardRow]:
-    ranked, rank, number = [], 0, 0
-    before: Magnitude | Fraction | None = None
-    for place in places:
+def _ranked(places: list[BoardRow], worths: list[Any]) -> list[BoardRow]:
+    """Return places with their ranks. worths: what they are ranked by, in order."""
+    ranked, rank, number, before = [], 0, 0, None
+    for place, worth in zip(places, worths, strict=True):
         if place.excluded in {*_UNRANKED, NOT_BEST}:
             ranked.append(place)
             continue
         number += 1
-        worth = place.take if rules.rank_by == "take" else place.score
         if worth != before:
             rank, before = number, worth
         ranked.append(place._replace(rank=rank))

@@ -92,7 +92,7 @@ def _few(key: Int64Array, rows: Int64Array, places: int, columns: Sequence[Rated
         for number, own, which in zip(numbers, *keys, strict=True):
             numerator, denominator = column.rates[which]
             terms.setdefault(own, []).append((number * numerator, denominator))
-    return {own: sum_of_terms(pairs) for own, pairs in terms.items()}
+    return {own: Fraction(*pairs[0]) if len(pairs) == 1 else sum_of_terms(pairs) for own, pairs in terms.items()}
 
 
 def _many(owner: Int64Array, place: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> dict[int, Fraction]:

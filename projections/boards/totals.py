@@ -194,7 +194,12 @@ class Tally(NamedTuple):
 
     def coverage(self, own: ScoreSums) -> Fraction:
         """Return the weighted mean coverage over all the questions."""
-        return own.covered * Fraction(WEIGHT, max(self.every.weight, 1))
+        return own.covered * self.per_weight
+
+    @property
+    def per_weight(self) -> Fraction:
+        """1 / the sum of the weights of all the questions."""
+        return Fraction(WEIGHT, max(self.every.weight, 1))
 
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Return the tally of these and other questions; with sign -1, of these without some of them."""
@@ -256,15 +261,19 @@ def score_labels(facts: Facts) -> list[str]:
 def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[ParticipantSums]:
     """Yield the sums of each participant with a score, in order of code, then those of reference forecasters."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
-    labels = reference_labels(facts)
+    labels, per_weight, weights = reference_labels(facts), whole.per_weight, dict[int, Fraction]()
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] < 0, abs(item[0]))):
-        imputed = imputed_sums(rules, whole, code)
+        score, weight = own.score, own.weight
+        if (imputed := imputed_sums(rules, whole, code)).questions:
+            score, weight = score + imputed.score, weight + imputed.weight
+        if weight not in weights:
+            weights[weight] = Fraction(weight, WEIGHT)
         yield ParticipantSums(
             participant=labels[CONSENSUS_CODE - code] if code < 0 else names[code],
             reference=REFERENCE_ROWS[CONSENSUS_CODE - code] if code < 0 else "",
-            score=own.score + imputed.score if imputed.questions else own.score,
-            weight=Fraction(own.weight + imputed.weight, WEIGHT),
-            coverage=whole.coverage(own),
+            score=score,
+            weight=weights[weight],
+            coverage=own.covered * per_weight,
             covered=own.covered,
             questions=own.questions,
             kinds=tuple(_with_missing(rules, own, every)),

@@ -427,6 +427,22 @@ def _pairs(terms: Mapping[int, int]) -> list[tuple[int, int]]:
     return [(numerator, denominator) for denominator, numerator in terms.items()]
 
 
+def comparable(numbers: Sequence[Fraction]) -> Sequence[Number]:
+    """Return integers that compare as numbers do, which takes a tenth of the time, or the numbers if that takes longer.
+
+    >>> comparable([Fraction(1, 2), Fraction(1, 3), Fraction(2, 3)])
+    [3, 2, 4]
+    """
+    common = 1
+    if any(isinstance(number, Enclosure) for number in numbers):
+        return numbers
+    for denominator in {number.denominator for number in numbers}:
+        common = lcm(common, denominator)
+        if common >> 2 * BITS:
+            return numbers
+    return [number.numerator * (common // number.denominator) for number in numbers]
+
+
 def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     """Return integers in exact proportion to numbers, the smallest ones unless a number is computed late.
 

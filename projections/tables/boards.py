@@ -45,8 +45,9 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
     analysis.tally_all()
     rows: list[list[Any]] = []
     for contest in analysis.contests:
-        paid = {prize.participant: prize for prize in analysis.prizes(contest)}
-        for place in analysis.board(contest):
+        paid, board = {prize.participant: prize for prize in analysis.prizes(contest)}, analysis.board(contest)
+        attainable = round_to_points(board[0].attainable) if board else 0  # the same for all
+        for place in board:
             prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
             rows.append([
                 contest,
@@ -54,7 +55,7 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
                 place.participant,
                 round_to_points(place.score),
                 round_to_points(place.coverage),
-                round_to_points(place.attainable),
+                attainable,
                 None if place.take is None else leaderboard.published_take(place.take),
                 prize.share,
                 prize.prize,

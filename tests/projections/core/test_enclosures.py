@@ -15,6 +15,7 @@ from forecast_ledger.projections.core.enclosures import (
     BITS,
     Enclosure,
     bounds_of,
+    comparable,
     integers_in_proportion,
     quotient,
     round_to_units,
@@ -187,6 +188,17 @@ def test_terms_that_are_whole_are_added_as_such() -> None:
     """Terms that are integers add up to a plain fraction, which is computed at once."""
     assert type(sum_of_terms([(3 * p, p) for p in PRIMES])) is Fraction
     assert sum_of_terms([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
+
+
+def test_numbers_of_a_small_common_denominator_are_compared_as_integers() -> None:
+    """These are in the same order, and as equal; numbers of unlike denominators, or computed late, stay as they are."""
+    numbers = [Fraction(n, d) for n in (-3, 0, 2, 4) for d in (1, 2, 6, 7)]
+    integers = comparable(numbers)
+    assert {*map(type, integers)} == {int}
+    for i, p in zip(integers, numbers, strict=True):
+        assert [(i < j, i == j) for j in integers] == [(p < q, p == q) for q in numbers]
+    for late in ([sum_of_terms([(1, p) for p in PRIMES])], [Fraction(1, p) for p in PRIMES]):
+        assert comparable(late) is late
 
 
 @settings(max_examples=times(36), deadline=None)
