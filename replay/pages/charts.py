@@ -21,7 +21,6 @@ from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.calibration import owner_band, owner_test
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
-from forecast_ledger.replay.pages.page_parts import board_finding
 from forecast_ledger.replay.pages.pictures import (
     BETTER,
     FAINT,
@@ -34,6 +33,7 @@ from forecast_ledger.replay.pages.pictures import (
     WORSE,
     Picture,
     Row,
+    board_finding,
     chosen,
     completed,
     count,

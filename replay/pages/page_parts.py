@@ -18,7 +18,6 @@ BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
 NEARLY = 10  # nearly everybody is all but one in ten
 MOST_SUBSEQUENT = 100  # events after a seal
-MOST_FIRST = 5  # names of those who may be first
 NONE = "-"  # in a cell: there is no such number
 
 
@@ -215,52 +214,6 @@ def alike(board: Sequence[Row], ranges: Sequence[str]) -> str:
             several += f", and for {', '.join(others)}" * bool(others)
             return f"Possible ranks are {words} for {several}."
     return ""
-
-
-def board_finding(rows: Sequence[Row]) -> str:
-    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
-
-    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
-    >>> board_finding([ada, bob])
-    'ada is first'
-    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
-    'Any of 2 participants may be the best: ada and bob; ada is first'
-    """
-    first = [row for row in rows if row["rank"] == 1]
-    if not first:
-        return "Nobody has a rank"
-    if len(first) > 1:
-        words = f"{len(first)} participants share the first rank"
-    elif sum(row["rank"] is not None for row in rows) == 1:
-        return f"{first[0]['participant']} is the only one with a rank"
-    else:
-        words = f"{first[0]['participant']} is first"
-    sure = who_may_be_first(rows)
-    return f"{sure}; {words}" if sure else words
-
-
-def who_may_be_first(rows: Sequence[Row]) -> str:
-    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
-
-    >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
-    >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
-    'Only ada may be the best'
-    >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
-    'Only bob may be the best of the 1 with enough questions to tell'
-    >>> who_may_be_first([ada | {"rank_set_low": low} for low in (1, 1, None)])
-    'Any of the 2 participants with enough questions to tell may be the best'
-    """
-    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
-    if not names:
-        return ""
-    told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
-    among = f" of the {told:,} with enough questions to tell" * (told < ranked)
-    if len(names) == 1:
-        return f"Only {names[0]} may be the best{among}"
-    if among and len(names) == told:
-        return f"Any of the {told:,} participants with enough questions to tell may be the best"
-    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
-    return f"Any of {len(names):,} participants may be the best{among}{listed}"
 
 
 def printed_table(columns: Iterable[str], rows: Sequence[Row]) -> Table:

@@ -1,4 +1,4 @@
-"""Pictures as Vega-Lite specifications, their parts, and how they are drawn as SVG and PNG."""
+"""Pictures as Vega-Lite specifications, their parts and findings, and how they are drawn as SVG and PNG."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +17,7 @@ WIDTH = 560  # of a picture, in pixels, without its labels
 TITLE, NOTE = 70, 90  # characters in a line above a picture
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
+MOST_FIRST = 5  # names of those who may be first
 
 Row = dict[str, Any]
 
@@ -260,3 +261,49 @@ def without_intervals(rows: Sequence[Row]) -> list[str]:
         f"There is no interval{f' for {own:,} of {len(rows):,}' * (own < len(rows))}: {WITHHELD[reason]}."
         for reason, own in sorted(reasons.items())
     ]
+
+
+def board_finding(rows: Sequence[Row]) -> str:
+    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
+
+    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
+    >>> board_finding([ada, bob])
+    'ada is first'
+    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
+    'Any of 2 participants may be the best: ada and bob; ada is first'
+    """
+    first = [row for row in rows if row["rank"] == 1]
+    if not first:
+        return "Nobody has a rank"
+    if len(first) > 1:
+        words = f"{len(first)} participants share the first rank"
+    elif sum(row["rank"] is not None for row in rows) == 1:
+        return f"{first[0]['participant']} is the only one with a rank"
+    else:
+        words = f"{first[0]['participant']} is first"
+    sure = who_may_be_first(rows)
+    return f"{sure}; {words}" if sure else words
+
+
+def who_may_be_first(rows: Sequence[Row]) -> str:
+    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
+
+    >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
+    >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
+    'Only ada may be the best'
+    >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
+    'Only bob may be the best of the 1 with enough questions to tell'
+    >>> who_may_be_first([ada | {"rank_set_low": low} for low in (1, 1, None)])
+    'Any of the 2 participants with enough questions to tell may be the best'
+    """
+    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
+    if not names:
+        return ""
+    told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
+    among = f" of the {told:,} with enough questions to tell" * (told < ranked)
+    if len(names) == 1:
+        return f"Only {names[0]} may be the best{among}"
+    if among and len(names) == told:
+        return f"Any of the {told:,} participants with enough questions to tell may be the best"
+    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
+    return f"Any of {len(names):,} participants may be the best{among}{listed}"

@@ -21,7 +21,6 @@ from forecast_ledger.replay.pages.page_parts import (
     Participant,
     alike,
     beyond,
-    board_finding,
     by_participant,
     digits_of,
     ends_of,
@@ -35,9 +34,18 @@ from forecast_ledger.replay.pages.page_parts import (
     short_table,
     span_cell,
     subsequent_part,
-    who_may_be_first,
 )
-from forecast_ledger.replay.pages.pictures import Picture, Row, count, percent, rows_of, to_svg, without_intervals
+from forecast_ledger.replay.pages.pictures import (
+    Picture,
+    Row,
+    board_finding,
+    count,
+    percent,
+    rows_of,
+    to_svg,
+    who_may_be_first,
+    without_intervals,
+)
 from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences

@@ -24,8 +24,7 @@ from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.page_parts import board_finding
-from forecast_ledger.replay.pages.pictures import titled, to_svg
+from forecast_ledger.replay.pages.pictures import board_finding, titled, to_svg
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale
 from forecast_ledger.replay.reading import blocks
