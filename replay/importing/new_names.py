@@ -15,8 +15,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import ParticipantEnrolled
-from forecast_ledger.replay.importing.people import PersonOf
-from forecast_ledger.replay.importing.recorded_copy import RecordedCopy, source_of
+from forecast_ledger.replay.importing.recorded_copy import PersonOf, RecordedCopy, source_of
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, fitting_id
 from forecast_ledger.replay.writing.command_lines import InputPlace
 
