@@ -8,7 +8,7 @@ from uuid import uuid4
 from forecast_ledger.ledger.core.errors import LedgerError, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing import cursors
+from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription, checkpoint_at
 
@@ -74,22 +74,22 @@ class Consumer(Subscription):
 
     def move(self, recorded: Recorded) -> None:
         """Move the cursor behind an event. Raises Unavailable."""
-        self._change(cursors.MOVE, recorded.position, recorded.digest, HELD)
+        self._change(database.MOVE_CURSOR, recorded.position, recorded.digest, HELD)
 
     def keep(self) -> None:
         """Give a sign, if the last one is some time ago. Raises Unavailable."""
         if time.monotonic() - self._signed > SIGN:
-            self._change(cursors.KEEP, HELD)
+            self._change(database.KEEP_CURSOR, HELD)
 
     def end(self) -> None:
         """Let another reader have the cursor. Raises Unavailable."""
-        self._change(cursors.END)
+        self._change(database.END_CURSOR)
 
     def take(self) -> bool:
         """Take the cursor, and begin there; return False if another reader holds it. Raises Unavailable, Corrupt."""
         tried = time.monotonic()
         start = (self._store.name, self.name, *self._start, self._holder, HELD)
-        rows = self._store.change_cursor(cursors.TAKE, start)
+        rows = self._store.change_cursor(database.TAKE_CURSOR, start)
         if rows:
             self._signed = tried
             self.reached = checkpoint_at(self._store, Checkpoint(*rows[0]))

@@ -26,6 +26,26 @@ WITH RECURSIVE ledgers (name) AS (
 )
 SELECT name, (SELECT max(originator_version) FROM {table} WHERE originator_id = name)
 FROM ledgers WHERE name IS NOT NULL LIMIT """
+# Cursors: how far each named reader of a ledger has come, in a table beside the logs of a store. A cursor is held by
+# one reader at a time, until the reader ends or gives no sign for some time, by the database's clock.
+CURSORS = "ledger_cursors"
+# The statements of the table, for every database: `now` is its time, µs since 1970, and a value is written "?".
+CREATE_CURSORS = (
+    "CREATE TABLE IF NOT EXISTS {table} (ledger TEXT NOT NULL, name TEXT NOT NULL, position BIGINT NOT NULL, "
+    "digest TEXT NOT NULL, holder TEXT NOT NULL, held_until BIGINT NOT NULL, PRIMARY KEY (ledger, name))"
+)
+# Values: ledger, name, position, digest, holder, µs. Returns no row if another reader holds the cursor.
+TAKE_CURSOR = (
+    "INSERT INTO {table} AS kept (ledger, name, position, digest, holder, held_until) "
+    "VALUES (?, ?, ?, ?, ?, {now} + ?) "
+    "ON CONFLICT (ledger, name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until "
+    "WHERE kept.holder = excluded.holder OR kept.held_until < {now} RETURNING position, digest"
+)
+_HELD = "WHERE ledger = ? AND name = ? AND holder = ? RETURNING position, digest"
+# Values: position, digest, µs, then those of _HELD. None of these returns a row if another reader has taken the cursor.
+MOVE_CURSOR = f"UPDATE {{table}} SET position = ?, digest = ?, held_until = {{now}} + ? {_HELD}"  # noqa: S608 - a constant
+KEEP_CURSOR = f"UPDATE {{table}} SET held_until = {{now}} + ? {_HELD}"  # noqa: S608
+END_CURSOR = f"UPDATE {{table}} SET held_until = 0 {_HELD}"  # noqa: S608
 NewRow = tuple[int, str, str | bytes]  # log position, event type, the text of the row or its bytes in UTF-8
 StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
 
@@ -144,7 +164,7 @@ class Rows(Protocol):
         return iter(())
 
     def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:  # noqa: ARG002
-        """Execute a statement of `cursors` and commit; return its rows: position, digest. Raises Unavailable.
+        """Execute a statement for a cursor and commit; return its rows: position, digest. Raises Unavailable.
 
         After a power failure, though not after a crash of the process, the cursor may be where it was shortly before.
         """

@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
-from forecast_ledger.ledger.storing import cursors, database
+from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection, read_address
 from forecast_ledger.ledger.storing.database import CONNECTIONS, Rows, StoredRows, TakenError, TimeLimits
 
@@ -178,14 +178,16 @@ class Postgres(Rows):
 
     def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:
         """See `Rows`; the commit does not wait for the disk."""
-        table = sql.Identifier(self._schema, cursors.TABLE).as_string()
+        table = sql.Identifier(self._schema, database.CURSORS).as_string()
         query = statement.format(table=table.replace("%", "%%"), now=_NOW).replace("?", "%s")
         look = partial(_fetch, query="SELECT to_regclass(%s)::text", values=(table,))
         with self._pool.after(look) as (connection, [(found,)]):
             self._check_writable(connection)
             if not found:
                 connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
-                connection.execute(sql.SQL(cursors.CREATE).format(table=sql.Identifier(self._schema, cursors.TABLE)))
+                connection.execute(
+                    sql.SQL(database.CREATE_CURSORS).format(table=sql.Identifier(self._schema, database.CURSORS))
+                )
                 connection.commit()
             connection.execute("BEGIN; SET LOCAL synchronous_commit = off")
             rows = _fetch(connection, query, values)

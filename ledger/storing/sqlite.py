@@ -27,7 +27,7 @@ from eventsourcing.sqlite import (
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
-from forecast_ledger.ledger.storing import cursors, database, forks
+from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
     MAX_ROW_BYTES,
@@ -185,8 +185,8 @@ class SQLite(Rows):
                 execute("PRAGMA synchronous = 1")
             try:
                 _begin(cursor, self.limits.turn)
-                for each, given in ((cursors.CREATE, ()), (statement, values)):
-                    execute(each.format(table=cursors.TABLE, now=_NOW), given)
+                for each, given in ((database.CREATE_CURSORS, ()), (statement, values)):
+                    execute(each.format(table=database.CURSORS, now=_NOW), given)
                 rows = [tuple(row) for row in cursor.sqlite_cursor.fetchall()]
                 connection.commit()
             finally:
@@ -512,7 +512,7 @@ def _schema() -> frozenset[_Entry]:
     datastore = SQLiteDatastore(MEMORY, originator_id_type="text")
     SQLiteApplicationRecorder(datastore).create_table()
     with datastore.transaction(commit=True) as cursor:
-        cursor.execute(cursors.CREATE.format(table=cursors.TABLE))
+        cursor.execute(database.CREATE_CURSORS.format(table=database.CURSORS))
         cursor.execute("ANALYZE")
     with datastore.transaction(commit=False) as cursor:
         cursor.execute(_SCHEMA)
