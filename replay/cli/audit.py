@@ -11,6 +11,7 @@ import click
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
 from forecast_ledger.replay.console import completion
@@ -223,7 +224,6 @@ def ledgers(log: str, view: View) -> None:
     of them to other commands with --name. The digests are those that the last rows state; `verify`
     checks them.
     """
-    from forecast_ledger.ledger.core.values import format_instant
     from forecast_ledger.ledger.storing.stored_log import LedgerSize, ledger_sizes
 
     require_columns(view, LedgerSize._fields)

@@ -93,6 +93,7 @@ def _plain_ends() -> Iterator[None]:
         with unwrapped_interrupts():
             yield
     except click.ClickException as error:
+        # Late: only an error needs them.
         from forecast_ledger.ledger.core.redaction import redacted_text
         from forecast_ledger.projections.core.text_table import escape
 
@@ -161,6 +162,7 @@ COMMANDS = {
 
 def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
     if requested and not ctx.resilient_parsing:
+        # Late: what reads the version takes half as long as the whole help.
         from forecast_ledger.ledger.core.version import DISTRIBUTION, code_version
 
         click.echo(f"{DISTRIBUTION} {code_version()}")

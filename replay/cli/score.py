@@ -21,11 +21,11 @@ from forecast_ledger.replay.console.shell import (
 )
 from forecast_ledger.replay.console.signals import FINDINGS, USAGE
 from forecast_ledger.replay.console.terminal import View, table_options
+from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, Options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.scoring.options import Options
     from forecast_ledger.replay.scoring.plan import Plan
 
 _Option = Callable[[Callable[..., None]], Callable[..., None]]
@@ -185,10 +185,8 @@ def _print(season: "Replay", contests: Sequence[str], view: View) -> None:
         say("not everybody forecast every question; the table adjusted_scores of a log takes account of that")
 
 
-def _options(settled: dict[str, Any]) -> "Options":
+def _options(settled: dict[str, Any]) -> Options:
     """Return what the options of the command line say. Wrong usage: an answer means something else."""
-    from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, Options
-
     for text, meaning in settled["answers"].items():
         if meaning not in MEANINGS:
             fail(f"--answer {text}={meaning}: an answer means {', '.join(MEANINGS)}", USAGE)
