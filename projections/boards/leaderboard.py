@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards.totals import ParticipantSums, Tally, participant_sums
-from forecast_ledger.projections.core.enclosures import comparable, quotient, round_to_units
+from forecast_ledger.projections.core.late_fractions import comparable, quotient, round_to_units
 from forecast_ledger.projections.core.powers import ZERO, Magnitude, power, raised
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.leaderboard import BoardRow
 from forecast_ledger.projections.core.between import Between, InDoubt, Number
-from forecast_ledger.projections.core.enclosures import Enclosure, bounds_of, integers_in_proportion
+from forecast_ledger.projections.core.late_fractions import LateFraction, bounds_of, integers_in_proportion
 from forecast_ledger.projections.core.powers import apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
 
@@ -34,7 +34,7 @@ def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
     """
     paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
     takes = magnitudes_in_proportion([place.take for place in paid if place.take])
-    if any(isinstance(take, Enclosure) for take in takes):
+    if any(isinstance(take, LateFraction) for take in takes):
         for close in (False, True):
             with suppress(InDoubt):
                 return _divided(contest, paid, _between(takes, close))

@@ -22,7 +22,7 @@ from forecast_ledger.projections.core.arrays import (
     run_starts,
     stable_order,
 )
-from forecast_ledger.projections.core.enclosures import BITS, FEW, sum_of_terms, sum_within
+from forecast_ledger.projections.core.late_fractions import BITS, FEW, sum_of_terms, sum_within
 from forecast_ledger.projections.core.wide_int import (
     PLACES,
     WORDS,

@@ -25,7 +25,7 @@ from forecast_ledger.projections.boards.score_sums import (
     weights_of,
 )
 from forecast_ledger.projections.core.arrays import Int64Array, distinct
-from forecast_ledger.projections.core.enclosures import BITS, quotient, sum_of_terms, sum_within
+from forecast_ledger.projections.core.late_fractions import BITS, quotient, sum_of_terms, sum_within
 from forecast_ledger.projections.core.wide_int import PLACES
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted

@@ -23,7 +23,7 @@ from forecast_ledger.ledger.core.values import (
     format_instant,
 )
 from forecast_ledger.projections.core.arrays import Codes, Int64Array, int64_array
-from forecast_ledger.projections.core.enclosures import round_to_units
+from forecast_ledger.projections.core.late_fractions import round_to_units
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1

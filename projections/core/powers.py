@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.projections.core.between import Number
-from forecast_ledger.projections.core.enclosures import integers_in_proportion, to_decimal
+from forecast_ledger.projections.core.late_fractions import integers_in_proportion, to_decimal
 
 QUANTUM = 10**12  # units in 1: logarithms
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)

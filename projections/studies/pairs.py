@@ -17,8 +17,8 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, stable_order
 from forecast_ledger.projections.core.columns import POINTS
-from forecast_ledger.projections.core.enclosures import to_decimal
 from forecast_ledger.projections.core.estimates import Floats, matrix_product
+from forecast_ledger.projections.core.late_fractions import to_decimal
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import kernel_of, lower_is_better

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, run_starts
-from forecast_ledger.projections.core.enclosures import sum_of_terms
+from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts, Intervals
 from forecast_ledger.projections.scores import range_kernels

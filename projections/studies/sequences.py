@@ -16,7 +16,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.enclosures import to_decimal
+from forecast_ledger.projections.core.late_fractions import to_decimal
 from forecast_ledger.projections.studies.estimates import Near
 from forecast_ledger.projections.studies.resampling import Ends
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.columns import FINE_MONEY, KINDS, Column
-from forecast_ledger.projections.core.enclosures import round_to_units
+from forecast_ledger.projections.core.late_fractions import round_to_units
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.compare import agrees, read_claim, records_of
 from forecast_ledger.replay.audit.trails import Trails, documents_text, positions_text

@@ -14,8 +14,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import BoardRow, coverage_exp, positive_square
 from forecast_ledger.projections.boards.prizes import PASSES, Prize, divide_pool
-from forecast_ledger.projections.core import enclosures
-from forecast_ledger.projections.core.enclosures import BITS, sum_of_terms, sum_within
+from forecast_ledger.projections.core import late_fractions
+from forecast_ledger.projections.core.late_fractions import BITS, sum_of_terms, sum_within
 from forecast_ledger.projections.core.powers import Magnitude
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -422,7 +422,7 @@ def test_a_certain_division_computes_no_take_in_full(monkeypatch: pytest.MonkeyP
     takes = [coverage_exp(Fraction(1), number) for number in numbers]
     places = [place(f"p{i}", Fraction(1), Fraction(1))._replace(take=take) for i, take in enumerate(takes)]
     expected = divide_pool(cup(10**9), places)
-    monkeypatch.setattr(enclosures, "added_in_pairs", _few)
+    monkeypatch.setattr(late_fractions, "added_in_pairs", _few)
     assert divide_pool(cup(10**9), places) == expected
     assert sum(prize.prize for prize in expected) == 10**9
 

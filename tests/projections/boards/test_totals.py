@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.totals import ParticipantSums, worst_score
-from forecast_ledger.projections.core.enclosures import sum_of_terms
+from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS

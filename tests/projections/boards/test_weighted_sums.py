@@ -16,7 +16,7 @@ from forecast_ledger.projections.boards import score_sums
 from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.enclosures import FEW, Enclosure, round_to_units
+from forecast_ledger.projections.core.late_fractions import FEW, LateFraction, round_to_units
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -86,7 +86,7 @@ def test_a_sum_on_a_border_of_rounding_is_rounded_by_its_exact_value(
     rates = apart(hair, 10**10 + 1, 2 * POINTS)
     rows = [(0, place, 1, 0) for place in range(len(rates))]
     [own, _] = added(rows, rates)
-    assert isinstance(own, Enclosure)
+    assert isinstance(own, LateFraction)
     assert round_to_units(own, POINTS) == 5 * POINTS + (hair > 0)
 
 

@@ -20,7 +20,7 @@ from forecast_ledger.projections.boards import contest_groups, score_sums, total
 from forecast_ledger.projections.boards.contest_groups import MOST_WAITING, AddedScores, SumRows
 from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.enclosures import FEW
+from forecast_ledger.projections.core.late_fractions import FEW
 from forecast_ledger.projections.core.wide_int import PLACES
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions

@@ -2,7 +2,8 @@
 
 The common denominator of a sum may have a million digits, but a comparison or a rounding needs few of them, and is
 certain unless the number is extremely near to a boundary. So each number has bounds: first those that were given with
-its terms, if any, then closer ones from the terms themselves. Only if both leave a doubt is it computed in full.
+its terms, if any, then closer ones from the terms themselves. Only if both leave a doubt is it computed in full. So a
+late fraction answers every question; the integers of `between` have no terms, and some questions stay in doubt.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,24 +60,24 @@ class Summands:
 Parts = dict[Summands, Fraction]  # a sum of summands, each times a factor that is not 0
 
 
-class Enclosure(Fraction):
+class LateFraction(Fraction):
     """A fraction with bounds: factor x (sum of parts / divisor)^exponent, computed in full late.
 
-    Sums, multiples, quotients and squares are enclosures again; comparisons and floors need no more than bounds unless
-    these leave a doubt. Methods that are not defined here are those of Fraction, and compute the number in full.
+    Sums, multiples, quotients and squares are late fractions again; comparisons and floors need no more than bounds
+    unless these leave a doubt. Methods that are not defined here are those of Fraction, and compute the number in full.
     """
 
     __slots__ = ("_bounds", "_whole", "divisor", "exponent", "factor", "parts")
     _bounds: list[Bounds | None]
     _whole: Fraction | None
     parts: Parts
-    divisor: "Enclosure | None"
+    divisor: "LateFraction | None"
     exponent: int
     factor: Fraction
 
     def __new__(
-        cls, parts: Parts, divisor: "Enclosure | None" = None, exponent: int = 1, factor: Fraction = _ONE
-    ) -> "Enclosure":
+        cls, parts: Parts, divisor: "LateFraction | None" = None, exponent: int = 1, factor: Fraction = _ONE
+    ) -> "LateFraction":
         """Create a number. parts: at least one. divisor: above 0; None for 1.
 
         exponent, factor: 1 and 1, or 2 and above 0; what is squared is not below 0.
@@ -145,7 +146,7 @@ class Enclosure(Fraction):
             (low, high), (least, most) = self.bounds(close), bounds_of(other, close)
             if high < least or low > most:
                 return -1 if high < least else 1
-        if not isinstance(other, Enclosure):
+        if not isinstance(other, LateFraction):
             if self.exponent == 1:
                 return _sign(_sum_of(_merged(self.parts, self._dividend_of(-other)))[0])
         elif (self.exponent, self.factor, self.divisor) == (other.exponent, other.factor, other.divisor):
@@ -204,9 +205,9 @@ class Enclosure(Fraction):
             if not other:
                 return Fraction(0)
             if self.exponent == 1:
-                return Enclosure(_scaled(self.parts, Fraction(other)), self.divisor)
+                return LateFraction(_scaled(self.parts, Fraction(other)), self.divisor)
             if other > 0:
-                return Enclosure(self.parts, self.divisor, 2, self.factor * other)
+                return LateFraction(self.parts, self.divisor, 2, self.factor * other)
         return super().__mul__(other)
 
     __rmul__ = __mul__
@@ -214,7 +215,7 @@ class Enclosure(Fraction):
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         if exponent != 2 or self.exponent == 2:
             return super().__pow__(exponent)
-        return Enclosure(self.parts if self._compared(0) >= 0 else _scaled(self.parts, -_ONE), self.divisor, 2)
+        return LateFraction(self.parts if self._compared(0) >= 0 else _scaled(self.parts, -_ONE), self.divisor, 2)
 
     def _dividend_of(self, number: Number) -> Parts:
         """Return a plain number times the divisor, as parts."""
@@ -222,15 +223,15 @@ class Enclosure(Fraction):
 
 
 def _is_plain(number: object) -> bool:
-    return isinstance(number, int | Fraction) and not isinstance(number, Enclosure)
+    return isinstance(number, int | Fraction) and not isinstance(number, LateFraction)
 
 
-def _is_sum(number: object) -> TypeGuard[Enclosure]:
-    return isinstance(number, Enclosure) and number.exponent == 1 and number.divisor is None
+def _is_sum(number: object) -> TypeGuard[LateFraction]:
+    return isinstance(number, LateFraction) and number.exponent == 1 and number.divisor is None
 
 
-def _number(parts: Parts, divisor: Enclosure | None = None) -> Fraction:
-    return Enclosure(parts, divisor) if parts else Fraction(0)
+def _number(parts: Parts, divisor: LateFraction | None = None) -> Fraction:
+    return LateFraction(parts, divisor) if parts else Fraction(0)
 
 
 def quotient(number: Fraction, divisor: Fraction) -> Fraction:
@@ -239,23 +240,23 @@ def quotient(number: Fraction, divisor: Fraction) -> Fraction:
     >>> quotient(Fraction(1, 2), Fraction(3))
     Fraction(1, 6)
     """
-    if not isinstance(divisor, Enclosure):
+    if not isinstance(divisor, LateFraction):
         return number * Fraction(1, divisor)
     if divisor < 0:
         return quotient(-number, -divisor)
-    if not divisor or (isinstance(number, Enclosure) and not _is_sum(number)):
+    if not divisor or (isinstance(number, LateFraction) and not _is_sum(number)):
         return Fraction(_whole(number), divisor.whole)
     return _number(_parts(number), divisor)
 
 
 def bounds_of(number: Number, close: bool = False) -> Bounds:
-    """Return bounds of a number, in 2^-BITS; see `Enclosure.bounds`.
+    """Return bounds of a number, in 2^-BITS; see `LateFraction.bounds`.
 
     >>> low, high = bounds_of(Fraction(1, 3))
     >>> high - low, 3 * low < 1 << BITS < 3 * high
     (1, True)
     """
-    if isinstance(number, Enclosure):
+    if isinstance(number, LateFraction):
         return number.bounds(close)
     numerator = number.numerator << BITS
     return numerator // number.denominator, -(-numerator // number.denominator)
@@ -269,7 +270,7 @@ def sum_of_terms(terms: Iterable[tuple[int, int]]) -> Fraction:
     """
     fewest = _fewest(terms)
     if len(fewest) > FEW:
-        return Enclosure({Summands(fewest): _ONE})
+        return LateFraction({Summands(fewest): _ONE})
     return Fraction(*added_in_pairs(_pairs(fewest)))
 
 
@@ -280,7 +281,7 @@ def sum_within(bounds: Bounds, later: Callable[[], Iterable[tuple[int, int]]]) -
     >>> round_to_units(third, 100), third == Fraction(1, 3)
     (33, True)
     """
-    return Enclosure({Summands(later, bounds): _ONE})
+    return LateFraction({Summands(later, bounds): _ONE})
 
 
 def _fewest(terms: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -312,7 +313,7 @@ def round_to_units(number: Fraction, units: int) -> int:
     >>> round_to_units(Fraction(2, 3), 10)
     7
     """
-    if isinstance(number, Enclosure):
+    if isinstance(number, LateFraction):
         rounded = number.certain(lambda bound: half_even(bound * units, 1 << BITS))
         if rounded is not None:
             return rounded
@@ -325,7 +326,7 @@ def to_decimal(number: Fraction, context: Context) -> Decimal:
     >>> to_decimal(Fraction(1, 3), Context(prec=2))
     Decimal('0.33')
     """
-    if isinstance(number, Enclosure):
+    if isinstance(number, LateFraction):
         rounded = number.certain(lambda bound: context.divide(Decimal(bound), Decimal(1 << BITS)))
         if rounded is not None:
             return rounded
@@ -352,7 +353,7 @@ def added_in_pairs(terms: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _whole(number: Number) -> Fraction:
-    return number.whole if isinstance(number, Enclosure) else Fraction(number)
+    return number.whole if isinstance(number, LateFraction) else Fraction(number)
 
 
 def _parts(number: Number) -> Parts:
@@ -393,7 +394,7 @@ def _constants_in_one(parts: Parts) -> Parts:
 def _in_one(parts: Parts) -> Parts:
     """Return parts with all terms in one part, so that a number that changes often stays small."""
     terms, factor = _in_common(parts)
-    low, high = Enclosure(parts).bounds()
+    low, high = LateFraction(parts).bounds()
     scale = factor.denominator  # the numerator is 1
     return {Summands(terms, (low * scale, high * scale)): factor} if terms else {}
 
@@ -434,7 +435,7 @@ def comparable(numbers: Sequence[Fraction]) -> Sequence[Number]:
     [3, 2, 4]
     """
     common = 1
-    if any(isinstance(number, Enclosure) for number in numbers):
+    if any(isinstance(number, LateFraction) for number in numbers):
         return numbers
     for denominator in {number.denominator for number in numbers}:
         common = lcm(common, denominator)
@@ -451,7 +452,7 @@ def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     """
     if sum(map(bool, numbers)) == 1:
         return [int(bool(number)) * (1 if number > 0 else -1) for number in numbers]
-    if any(isinstance(number, Enclosure) and number.exponent == 2 for number in numbers):
+    if any(isinstance(number, LateFraction) and number.exponent == 2 for number in numbers):
         return _squares_in_proportion(numbers)
     if any(map(_is_sum, numbers)):
         return _sums_in_proportion(numbers)
@@ -478,8 +479,8 @@ def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     roots, factors = [], []
     for number in numbers:
         root, factor = _ONE, number
-        if isinstance(number, Enclosure) and number.exponent == 2:
-            root, factor = Enclosure(number.parts, number.divisor), number.factor
+        if isinstance(number, LateFraction) and number.exponent == 2:
+            root, factor = LateFraction(number.parts, number.divisor), number.factor
         roots.append(root)
         factors.append(factor)
     common = lcm(*(factor.denominator for factor in factors))

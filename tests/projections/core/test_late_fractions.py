@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
-from forecast_ledger.projections.core import enclosures
-from forecast_ledger.projections.core.enclosures import (
+from forecast_ledger.projections.core import late_fractions
+from forecast_ledger.projections.core.late_fractions import (
     BITS,
-    Enclosure,
+    LateFraction,
     bounds_of,
     comparable,
     integers_in_proportion,
@@ -96,7 +96,7 @@ def test_at_a_boundary_the_exact_number_decides(twice: int, units: int, side: in
     """A tie rounds to even; a number nearer to a tie than its bounds can show is rounded to its own side."""
     exact = Fraction(twice, 2 * units) + side * CLOSE
     number = just(exact)
-    assert isinstance(number, Enclosure)
+    assert isinstance(number, LateFraction)
     low, high = number.bounds()
     assert low < high
     assert round_to_units(number, units) == half_even(exact.numerator * units, exact.denominator)
@@ -109,8 +109,8 @@ def test_at_a_boundary_the_exact_number_decides(twice: int, units: int, side: in
 def test_equal_sums_of_unlike_terms_are_equal() -> None:
     """Sums of different terms are equal exactly if their values are, so participants share a rank only then."""
     one, other = just(Fraction(1, 3)), just(Fraction(1, 3) + CLOSE)
-    assert isinstance(one, Enclosure)
-    assert isinstance(other, Enclosure)
+    assert isinstance(one, LateFraction)
+    assert isinstance(other, LateFraction)
     assert one == just(Fraction(1, 3)) == Fraction(1, 3)
     assert (one < other, one == other, other > Fraction(1, 3)) == (True, False, True)
     assert sorted([other, Fraction(1, 3), one], key=lambda number: number)[2] is other
@@ -119,7 +119,7 @@ def test_equal_sums_of_unlike_terms_are_equal() -> None:
 def test_a_certain_comparison_does_not_compute_the_number_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison, a rounding or a take that the bounds decide does not compute the number in full."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
-    monkeypatch.setattr(enclosures, "added_in_pairs", None)
+    monkeypatch.setattr(late_fractions, "added_in_pairs", None)
     small = Fraction(1, 1_000)
     assert made[0] < made[1]
     assert round_to_units(made[0] * Fraction(2, 7), 10**9) > 0
@@ -159,13 +159,13 @@ def test_squares_are_those_of_fractions(
 def test_a_certain_take_of_a_square_is_not_computed_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison of two squares does not compute them in full, even if they are equal."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
-    real = enclosures.added_in_pairs
+    real = late_fractions.added_in_pairs
 
     def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
         assert len(terms) < len(PRIMES), "spelled out"
         return real(terms)
 
-    monkeypatch.setattr(enclosures, "added_in_pairs", few)
+    monkeypatch.setattr(late_fractions, "added_in_pairs", few)
     takes = [positive_square(number, Fraction(1)) for number in made]
     assert takes[0] < takes[1]
     assert takes[0] == takes[2]
@@ -320,13 +320,13 @@ def test_a_certain_quotient_of_sums_is_not_computed_in_full(monkeypatch: pytest.
     sums = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
     covered = sum_of_terms([(1, p) for p in PRIMES])
     means = [quotient(number, covered) for number in sums]
-    real = enclosures.added_in_pairs
+    real = late_fractions.added_in_pairs
 
     def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
         assert len(terms) < len(PRIMES), "spelled out"
         return real(terms)
 
-    monkeypatch.setattr(enclosures, "added_in_pairs", few)
+    monkeypatch.setattr(late_fractions, "added_in_pairs", few)
     assert means[0] < means[1]
     assert means[0] == means[2]
     assert round_to_units(means[1], 10**9) > round_to_units(means[0] * Fraction(5, 7), 10**9)
@@ -341,7 +341,7 @@ def test_a_number_that_changes_often_stays_small() -> None:
     for sign in (1, -1):
         for change in changes:
             number += sign * change
-    assert isinstance(number, Enclosure)
+    assert isinstance(number, LateFraction)
     assert len(number.parts) <= 5
     assert sum(len(summands.terms) for summands in number.parts) == len(PRIMES)
     assert number == start
