@@ -355,7 +355,7 @@ def _as_copy(source: _Source, *, keep_missing: bool, take_back: bool, alone: boo
         if keep_missing or take_back:
             fail("--keep-missing and --take-back are for copies of a source: name it in the map with `source`", USAGE)
         return source
-    from forecast_ledger.replay.importing.follow_copy import Following
+    from forecast_ledger.replay.importing.question_forecasts import Following
     from forecast_ledger.replay.importing.record_copy import FollowedCopy
 
     if not alone:

@@ -80,8 +80,8 @@ def import_from(
     unless --keep-missing. Refusals and items that are not carried over are counted by reason on stderr; if a command is
     refused, or another writer recorded events of the same source meanwhile, the exit code is 1.
     """
-    from forecast_ledger.replay.importing.follow_copy import Following
     from forecast_ledger.replay.importing.published_results import compare_published
+    from forecast_ledger.replay.importing.question_forecasts import Following
     from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
 

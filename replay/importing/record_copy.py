@@ -19,7 +19,8 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.follow_copy import Following, follow_copy
+from forecast_ledger.replay.importing.follow_copy import follow_copy
+from forecast_ledger.replay.importing.question_forecasts import Following
 from forecast_ledger.replay.importing.recorded_copy import is_missed, source_of, takes_back_an_answer
 from forecast_ledger.replay.importing.source_items import (
     FIRST_PLACES,

@@ -13,10 +13,10 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.files.sheet_cells import read_sheet
-from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.map_copy import table_copy
 from forecast_ledger.replay.importing.published_results import compare_published
+from forecast_ledger.replay.importing.question_forecasts import Following
 from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Source

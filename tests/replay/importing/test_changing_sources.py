@@ -16,8 +16,9 @@ import pytest
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE, OTHER_OPTIONS, Following, follow_copy
+from forecast_ledger.replay.importing.follow_copy import follow_copy
 from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE, OTHER_OPTIONS, Following
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.writing import append

@@ -34,16 +34,12 @@ from forecast_ledger.replay.importing import metaculus_questions
 from forecast_ledger.replay.importing.follow_copy import (
     ANSWER_MISSED,
     ANSWER_UNREAD,
-    BEFORE_CHANGE,
-    BY_HAND,
     BY_HAND_TIMES,
-    MERGED,
-    MISSED,
     OTHER_CONTEST,
     SEALED,
-    UNREAD,
 )
 from forecast_ledger.replay.importing.new_names import SEALED_BOT
+from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE, BY_HAND, MERGED, MISSED, UNREAD
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
 from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
 from tests.support.paths import DATA

@@ -14,8 +14,8 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import ResolveQuestion, RevokeResolution
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.follow_copy import BEFORE_CHANGE
 from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.writing import append

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.replay.importing.follow_copy import Following
 from forecast_ledger.replay.importing.forecastbench import COLUMNS
 from forecast_ledger.replay.importing.hub_config import FIELDS
 from forecast_ledger.replay.importing.kalshi import COLUMNS as KALSHI
@@ -20,6 +19,7 @@ from forecast_ledger.replay.importing.manifold_markets import COLUMNS as MANIFOL
 from forecast_ledger.replay.importing.metaculus import BOTS_DIFFER, COLUMNS_OF_FORECASTS, SAME_NAME
 from forecast_ledger.replay.importing.metaculus_questions import COLUMNS_OF_QUESTIONS
 from forecast_ledger.replay.importing.polymarket_markets import COLUMNS as POLYMARKET
+from forecast_ledger.replay.importing.question_forecasts import Following
 from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Columns
