@@ -214,13 +214,13 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     most, questions = whole.attainable, whole.every.questions
     entrants = _entrants(contest, (own.participant for own in everyone if not own.reference))
     counts = Counter(entrants.values())
-    places = []
+    rows = []
     for own in everyone:
         excluded = _exclusion(contest, own, questions)
         if excluded == "hidden":
             continue
         score = total(rules, own)
-        places.append(
+        rows.append(
             BoardRow(
                 rank=None,
                 participant=own.participant,
@@ -234,12 +234,12 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
                 submissions=1 if own.reference else counts[entrants[own.participant]],
             )
         )
-    places.sort(key=lambda place: place.participant)
+    rows.sort(key=lambda row: row.participant)
     by_take, worths = rules.rank_by == "take", list[Any]()
-    worths += [place.take or ZERO for place in places] if by_take else comparable([place.score for place in places])
-    order = sorted(range(len(places)), key=worths.__getitem__, reverse=by_take or not lower_is_better(rules))
-    places = [places[number] for number in order]  # stable: ties stay in order of id
-    return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, [worths[each] for each in order])
+    worths += [row.take or ZERO for row in rows] if by_take else comparable([row.score for row in rows])
+    order = sorted(range(len(rows)), key=worths.__getitem__, reverse=by_take or not lower_is_better(rules))
+    rows = [rows[number] for number in order]  # stable: ties stay in order of id
+    return _ranked(_best_only(rows, entrants) if rules.best_of_entrant else rows, [worths[each] for each in order])
 
 
 def _exclusion(contest: Contest, own: ParticipantSums, questions: int) -> str:
@@ -260,29 +260,29 @@ def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
     return {who: who for who in scored} | enrolled
 
 
-def _best_only(places: list[BoardRow], entrants: dict[str, str]) -> list[BoardRow]:
+def _best_only(rows: list[BoardRow], entrants: dict[str, str]) -> list[BoardRow]:
     """Mark as NOT_BEST every submission but the best of each entrant, among those that can be ranked."""
     seen: set[str] = set()
     marked = []
-    for place in places:
-        entrant = entrants.get(place.participant, place.participant)
-        if place.excluded in _UNRANKED:
-            marked.append(place)
+    for row in rows:
+        entrant = entrants.get(row.participant, row.participant)
+        if row.excluded in _UNRANKED:
+            marked.append(row)
             continue
-        marked.append(place._replace(excluded=NOT_BEST) if entrant in seen else place)
+        marked.append(row._replace(excluded=NOT_BEST) if entrant in seen else row)
         seen.add(entrant)
     return marked
 
 
-def _ranked(places: list[BoardRow], worths: list[Any]) -> list[BoardRow]:
-    """Return places with their ranks. worths: what they are ranked by, in order."""
+def _ranked(rows: list[BoardRow], worths: list[Any]) -> list[BoardRow]:
+    """Return rows with their ranks. worths: what they are ranked by, in order."""
     ranked, rank, number, before = [], 0, 0, None
-    for place, worth in zip(places, worths, strict=True):
-        if place.excluded in {*_UNRANKED, NOT_BEST}:
-            ranked.append(place)
+    for row, worth in zip(rows, worths, strict=True):
+        if row.excluded in {*_UNRANKED, NOT_BEST}:
+            ranked.append(row)
             continue
         number += 1
         if worth != before:
             rank, before = number, worth
-        ranked.append(place._replace(rank=rank))
+        ranked.append(row._replace(rank=rank))
     return ranked

@@ -24,7 +24,7 @@ class Prize(NamedTuple):
     prize: int
 
 
-def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
+def divide_pool(contest: Contest, rows: list[BoardRow]) -> list[Prize]:
     """Divide the pool in proportion to takes, in payable units, by largest remainder; equal remainders by id.
 
     Returns a row for everyone with a take who is not excluded, by id. The prizes add up to the whole payable units of
@@ -32,8 +32,8 @@ def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
     share is.
     Source: Metaculus, Tournament Scoring, "Tournament Scoring": a participant's take over the sum of all takes.
     """
-    paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
-    takes = magnitudes_in_proportion([place.take for place in paid if place.take])
+    paid = sorted((row for row in rows if row.take and not row.excluded), key=lambda row: row.participant)
+    takes = magnitudes_in_proportion([row.take for row in paid if row.take])
     if any(isinstance(take, LateFraction) for take in takes):
         for close in (False, True):
             with suppress(InDoubt):
@@ -46,8 +46,8 @@ def _divided(contest: Contest, paid: list[BoardRow], takes: list[Number]) -> lis
     takes, amounts = divide(contest, takes)
     total = sum(takes) or 1
     return [
-        Prize(place.participant, half_even(take * SHARE_UNITS, total), amount)
-        for place, take, amount in zip(paid, takes, amounts, strict=True)
+        Prize(row.participant, half_even(take * SHARE_UNITS, total), amount)
+        for row, take, amount in zip(paid, takes, amounts, strict=True)
     ]
 
 

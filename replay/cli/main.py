@@ -33,8 +33,8 @@ from forecast_ledger.replay.console.signals import (
 WIDTH = 80  # characters of a line of help, on every terminal
 
 
-class Place(NamedTuple):
-    """Where a command is, as `module:name` of a module of this package, and the first line of its help."""
+class Entry(NamedTuple):
+    """A command of the menu, as `module:name` of a module of this package, and the first line of its help."""
 
     command: str
     summary: str
@@ -43,28 +43,28 @@ class Place(NamedTuple):
 class Menu(click.Group):
     """Commands that the first page of help lists by group, and that are loaded when they are asked for.
 
-    places: title of a group -> names of commands, in the order of the page, each with its place.
+    entries: title of a group -> names of commands, in the order of the page, each with its entry.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, Mapping[str, Place]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, entries: Mapping[str, Mapping[str, Entry]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.groups = places
-        self._places = {name: place for group in places.values() for name, place in group.items()}
+        self.groups = entries
+        self._entries = {name: entry for group in entries.values() for name, entry in group.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, loaded or not."""
-        return sorted({*super().list_commands(ctx), *self._places})
+        return sorted({*super().list_commands(ctx), *self._entries})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, loaded now if it has not been; None if there is none of this name."""
-        if cmd_name in self._places and cmd_name not in self.commands:
-            module, _, name = self._places[cmd_name].command.partition(":")
+        if cmd_name in self._entries and cmd_name not in self.commands:
+            module, _, name = self._entries[cmd_name].command.partition(":")
             self.add_command(getattr(import_module(f"{__package__.rpartition('.')[0]}.{module}"), name), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Suggest options and commands, without loading these."""
-        items = [CompletionItem(name, help=_short(self._places[name].summary)) for name in sorted(self._places)]
+        items = [CompletionItem(name, help=_short(self._entries[name].summary)) for name in sorted(self._entries)]
         own = click.Command.shell_complete(self, ctx, incomplete)
         return [item for item in items if item.value.startswith(incomplete)] + own
 
@@ -81,10 +81,10 @@ class Menu(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group; the summaries of all sections are aligned and never cut."""
         del ctx
-        longest = max(map(len, self._places))
+        longest = max(map(len, self._entries))
         for title, group in self.groups.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:{longest}}", place.summary) for name, place in group.items()])
+                formatter.write_dl([(f"{name:{longest}}", entry.summary) for name, entry in group.items()])
 
 
 @contextmanager
@@ -114,48 +114,48 @@ __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "m
 
 COMMANDS = {
     "Record": {
-        "score": Place("cli.score:score", "Score a table of forecasts in one step, and print its board"),
-        "append": Place("cli.append:append", "Append the commands in FILE to a log"),
-        "import-from": Place("cli.record:import_from", "Append the contents of PATH, in a published format"),
-        "pay": Place("cli.record:pay", "Pay the winners of a finalized CONTEST"),
-        "import": Place("cli.export:restore", "Copy the log in EXPORT into a new ledger"),
+        "score": Entry("cli.score:score", "Score a table of forecasts in one step, and print its board"),
+        "append": Entry("cli.append:append", "Append the commands in FILE to a log"),
+        "import-from": Entry("cli.record:import_from", "Append the contents of PATH, in a published format"),
+        "pay": Entry("cli.record:pay", "Pay the winners of a finalized CONTEST"),
+        "import": Entry("cli.export:restore", "Copy the log in EXPORT into a new ledger"),
     },
     "Read": {
-        "leaderboard": Place("cli.read:leaderboard", "Print the leaderboard of a CONTEST, best first"),
-        "table": Place("cli.read:table", "Print the table of a PROJECTION"),
-        "columns": Place("cli.read:columns", "Explain the columns of every projection, or of one PROJECTION"),
-        "rules": Place("cli.reference:rules_", "List the presets of rules, or every field of one rule set"),
-        "log": Place("cli.audit:log_", "List the events of a log in their order, one per line"),
-        "show": Place("cli.audit:show", "Show the row at a log POSITION, field by field"),
-        "report": Place("cli.report:report", "Write a page of boards, pictures and participants"),
-        "plot": Place("cli.report:plot", "Draw one picture of a contest as SVG, PNG or Vega-Lite"),
+        "leaderboard": Entry("cli.read:leaderboard", "Print the leaderboard of a CONTEST, best first"),
+        "table": Entry("cli.read:table", "Print the table of a PROJECTION"),
+        "columns": Entry("cli.read:columns", "Explain the columns of every projection, or of one PROJECTION"),
+        "rules": Entry("cli.reference:rules_", "List the presets of rules, or every field of one rule set"),
+        "log": Entry("cli.audit:log_", "List the events of a log in their order, one per line"),
+        "show": Entry("cli.audit:show", "Show the row at a log POSITION, field by field"),
+        "report": Entry("cli.report:report", "Write a page of boards, pictures and participants"),
+        "plot": Entry("cli.report:plot", "Draw one picture of a contest as SVG, PNG or Vega-Lite"),
     },
     "Audit": {
-        "verify": Place("cli.audit:verify", "Check every row of a log, every decision and every prize"),
-        "audit": Place("cli.report:audit", "Check a log, and write an auditor's working paper"),
-        "checkpoint": Place("cli.audit:checkpoint", "Print a checkpoint, for `verify --checkpoint`"),
-        "balance": Place("cli.audit:balance", "Print the trial balance: accounts by contest"),
-        "replay": Place("cli.read:replay", "Rebuild every projection and print its digest"),
-        "tie-out": Place("cli.audit:tie_out", "Print a sheet from documents to prizes, to tie to the bank"),
-        "sample": Place("cli.audit:sample", "Draw numbers to examine by hand, or evaluate what was found"),
-        "pack": Place("cli.report:pack", "Pack a log in a zip that can be checked without this program"),
-        "compare": Place("cli.compare:compare", "Compare a published table, a CSV, with the same table of a log"),
+        "verify": Entry("cli.audit:verify", "Check every row of a log, every decision and every prize"),
+        "audit": Entry("cli.report:audit", "Check a log, and write an auditor's working paper"),
+        "checkpoint": Entry("cli.audit:checkpoint", "Print a checkpoint, for `verify --checkpoint`"),
+        "balance": Entry("cli.audit:balance", "Print the trial balance: accounts by contest"),
+        "replay": Entry("cli.read:replay", "Rebuild every projection and print its digest"),
+        "tie-out": Entry("cli.audit:tie_out", "Print a sheet from documents to prizes, to tie to the bank"),
+        "sample": Entry("cli.audit:sample", "Draw numbers to examine by hand, or evaluate what was found"),
+        "pack": Entry("cli.report:pack", "Pack a log in a zip that can be checked without this program"),
+        "compare": Entry("cli.compare:compare", "Compare a published table, a CSV, with the same table of a log"),
     },
     "Research": {
-        "explain": Place("cli.explain:explain", "Explain a number: its parts, its rule, its events"),
-        "diff": Place("cli.explain:diff", "Compare a table as of two log positions or instants"),
-        "blame": Place("cli.explain:blame", "Find the event that last changed each column of a row"),
-        "what-if": Place("cli.compare:what_if", "Show what more commands or other rules would change in a table"),
-        "export": Place("cli.export:export", "Write the events and all tables to OUT"),
-        "seal": Place("cli.export:seal", "Write the log as Parquet files to FOLDER, in segments"),
+        "explain": Entry("cli.explain:explain", "Explain a number: its parts, its rule, its events"),
+        "diff": Entry("cli.explain:diff", "Compare a table as of two log positions or instants"),
+        "blame": Entry("cli.explain:blame", "Find the event that last changed each column of a row"),
+        "what-if": Entry("cli.compare:what_if", "Show what more commands or other rules would change in a table"),
+        "export": Entry("cli.export:export", "Write the events and all tables to OUT"),
+        "seal": Entry("cli.export:seal", "Write the log as Parquet files to FOLDER, in segments"),
     },
     "Operate": {
-        "ledgers": Place("cli.audit:ledgers", "List the ledgers of a store with their size and head"),
-        "follow": Place("cli.export:follow", "Keep tables in SQLite or PostgreSQL up to date with a log"),
-        "schema": Place("cli.reference:schema", "Print JSON Schemas of commands, events, rules, errors or tables"),
-        "help": Place("cli.reference:help_", "Explain a topic, command, event, refusal, rule, table or word"),
-        "completion": Place("cli.completion:completion", "Print a script that lets a SHELL complete commands and ids"),
-        "demo": Place("cli.demo:demo", "Rebuild a published tournament and check every figure"),
+        "ledgers": Entry("cli.audit:ledgers", "List the ledgers of a store with their size and head"),
+        "follow": Entry("cli.export:follow", "Keep tables in SQLite or PostgreSQL up to date with a log"),
+        "schema": Entry("cli.reference:schema", "Print JSON Schemas of commands, events, rules, errors or tables"),
+        "help": Entry("cli.reference:help_", "Explain a topic, command, event, refusal, rule, table or word"),
+        "completion": Entry("cli.completion:completion", "Print a script that lets a SHELL complete commands and ids"),
+        "demo": Entry("cli.demo:demo", "Rebuild a published tournament and check every figure"),
     },
 }
 
@@ -171,7 +171,7 @@ def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
 
 @click.group(
     cls=Menu,
-    places=COMMANDS,
+    entries=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
     epilog="`forecast-ledger COMMAND --help` explains a command and shows an example. `forecast-ledger completion "
     "--help` explains how to make the shell complete commands, options, tables and the ids in a log.",

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.projections.core.arrays import run_starts
 from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.reading.log import Cut
-from forecast_ledger.replay.readmodel.stored_model import Places, StoredModel
+from forecast_ledger.replay.readmodel.stored_model import Positions, StoredModel
 
 _LEFT_OUT = (events.AccountEvent, events.ForecastMade, events.ForecastWithdrawn)
 
@@ -27,7 +27,7 @@ class IndexQuery(NamedTuple):
     contest: str
 
 
-class NewPlaces:
+class NewPositions:
     """The log positions of rows that are not in the index yet, by question and contest.
 
     Rows about an account only are left out; those of other ids of participants have neither a question nor a contest.
@@ -35,7 +35,7 @@ class NewPlaces:
     """
 
     def __init__(self) -> None:
-        self._others: Places = {}
+        self._others: Positions = {}
         self._forecasts: list[ForecastPage] = []
 
     def add(self, rows: Iterable[Recorded], forecasts: Iterable[ForecastPage]) -> None:
@@ -48,17 +48,17 @@ class NewPlaces:
                 if any(key) or isinstance(event, events.ParticipantRenamed):
                     self._others.setdefault(key, []).append(recorded.position)
 
-    def by_key(self, questions: Sequence[str]) -> Places:
+    def by_key(self, questions: Sequence[str]) -> Positions:
         """Return the log positions, rising. questions: ids by code, as in the columns."""
-        places, columns = dict(self._others), [(each.question, each.position) for each in self._forecasts]
+        listed, columns = dict(self._others), [(each.question, each.position) for each in self._forecasts]
         if columns:
             codes, positions = map(np.concatenate, zip(*columns, strict=True))
             order = np.lexsort((positions, codes))
             starts = run_starts(codes[order])
             for code, own in zip(codes[order][starts], np.split(positions[order], starts[1:]), strict=True):
                 key = questions[code], ""
-                places[key] = sorted([*places.get(key, ()), *own.tolist()])
-        return places
+                listed[key] = sorted([*listed.get(key, ()), *own.tolist()])
+        return listed
 
 
 def indexed_pages(store: StoredLog, query: IndexQuery, cut: Cut) -> Iterator[Sequence[Recorded]]:
@@ -69,7 +69,7 @@ def indexed_pages(store: StoredLog, query: IndexQuery, cut: Cut) -> Iterator[Seq
     Unavailable (no read model, or of another ledger), Corrupt.
     """
     with closing(StoredModel(query.model, read_only=True)) as model:
-        reached, positions = model.places(store.name, query.question, query.contest)
+        reached, positions = model.positions(store.name, query.question, query.contest)
     last = 0
     if reached.position:
         [newest] = _rows(store, [reached.position])

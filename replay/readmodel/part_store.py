@@ -14,8 +14,8 @@ from forecast_ledger.projections.core.columns import Column
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, TableUpdate
 
-TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
-_PLACES_IN_ROW = 512  # log positions in a row of the log index
+TRACKING, VERSIONS, LOG_INDEX, PARTS = "_tracking", "_projections", "_places", "_parts"
+_POSITIONS_IN_ROW = 512  # log positions in a row of the log index
 ROW = "row"  # the number of a row within its part, in a table whose rows have an order of their own
 # The tables that a read model has on request: they have a row for each forecast, quote or tick. Others that a replay
 # builds on request are never in it, because a key of theirs can be empty.
@@ -77,7 +77,7 @@ _SYSTEM = {
         ),
         Layout(VERSIONS, (("name", "TEXT"), ("version", "INTEGER"), ("shape", "TEXT")), key=1, part=0),
         Layout(
-            PLACES,
+            LOG_INDEX,
             (("question", "TEXT"), ("contest", "TEXT"), ("first", "INTEGER"), ("positions", "TEXT")),
             key=3,
             part=2,
@@ -88,7 +88,7 @@ _SYSTEM = {
 SYSTEM = (
     TRACKING,
     VERSIONS,
-    PLACES,
+    LOG_INDEX,
 )  # the tables of a read model that are not projections; PARTS has the digests of the parts of every other table
 
 
@@ -105,17 +105,17 @@ def layout(name: str) -> Layout:
     return Layout(name, tuple(columns), key, len(projection.part))
 
 
-def place_rows(key: tuple[str, str], positions: Sequence[int]) -> list[StoredRow]:
+def index_rows(key: tuple[str, str], positions: Sequence[int]) -> list[StoredRow]:
     """Return the rows of the log index for a question and a contest: its log positions, so many in a row.
 
-    >>> place_rows(("rain", ""), [3, 5])
+    >>> index_rows(("rain", ""), [3, 5])
     [('rain', '', 3, '3 5')]
     """
-    runs = (positions[begin : begin + _PLACES_IN_ROW] for begin in range(0, len(positions), _PLACES_IN_ROW))
+    runs = (positions[begin : begin + _POSITIONS_IN_ROW] for begin in range(0, len(positions), _POSITIONS_IN_ROW))
     return [(*key, run[0], " ".join(map(str, run))) for run in runs]
 
 
-def places_of(row: StoredRow) -> list[int]:
+def positions_in(row: StoredRow) -> list[int]:
     """Return the log positions in a row of the log index."""
     return [*map(int, row[-1].split())]
 

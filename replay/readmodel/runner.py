@@ -25,23 +25,23 @@ from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, Projections
 from forecast_ledger.replay.reading.log import Cut, Log, OnProgress
-from forecast_ledger.replay.readmodel.log_index import NewPlaces
+from forecast_ledger.replay.readmodel.log_index import NewPositions
 from forecast_ledger.replay.readmodel.part_store import (
+    LOG_INDEX,
     PARTS,
-    PLACES,
     SYSTEM,
     TRACKING,
     VERSIONS,
     Group,
     StoredRow,
     StoredTables,
+    index_rows,
     layout,
-    place_rows,
     rows_digest,
     stored_rows,
     table_versions,
 )
-from forecast_ledger.replay.readmodel.stored_model import Places, StoredModel, Tracking, Update
+from forecast_ledger.replay.readmodel.stored_model import Positions, StoredModel, Tracking, Update
 
 
 class Lag(NamedTuple):
@@ -145,7 +145,7 @@ class Runner:
         except BaseException:
             self._store.close()
             raise
-        self._places = NewPlaces()  # of the rows read since the last refresh
+        self._positions = NewPositions()  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
         self._new_since: int | None = None  # when the first row read since the last refresh was recorded, µs
         self._subscription = Subscription(self._store)
@@ -216,10 +216,10 @@ class Runner:
                 tables += [update for update in self._growing.updates() if update.table.name not in rebuilt]
                 again = [name for name in self._model.names() if name not in (*BUILT, *rebuilt)]
                 tables += self._growing.whole_tables(again)
-            places = self._places.by_key(self._growing.facts.question_codes.labels)
-            changes = self._model.write(before, now, Update(tables, places, rebuilt))
+            positions = self._positions.by_key(self._growing.facts.question_codes.labels)
+            changes = self._model.write(before, now, Update(tables, positions, rebuilt))
         self._growing.forget()
-        self._places = NewPlaces()
+        self._positions = NewPositions()
         self._tracking = now
         names = tuple(name for name in CATALOGUE if name in changes.tables)
         read = reached.position - (before.reached.position if before else 0)
@@ -297,7 +297,7 @@ class Runner:
             for part in sealed.segments(lambda position, _: self._tracking is None or position <= old.position):
                 forecasts = self._growing.add_segment(part.columns, part.end)
                 if self._tracking is None:
-                    self._places.add(other_events(part.columns), forecasts)
+                    self._positions.add(other_events(part.columns), forecasts)
                 end, self._recorded_at = part.end, part.recorded_at
                 self._on_progress(end.position)
         self._growing.forget()
@@ -321,7 +321,7 @@ class Runner:
                 if is_new and self._new_since is None:
                     self._new_since = rows[0].recorded_at
                 if is_new or not self._indexed:
-                    self._places.add(rows, forecasts)
+                    self._positions.add(rows, forecasts)
                 if not is_new:
                     self._growing.forget()
         self._recorded_at = page[-1].recorded_at
@@ -365,7 +365,7 @@ class _Expected:
 
     def __init__(self) -> None:
         self.first = log.GENESIS
-        self.places: Places = {}
+        self.positions: Positions = {}
 
     def collect(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         """Yield the pages, and note what each row adds to the log index."""
@@ -381,11 +381,11 @@ class _Expected:
         if not isinstance(recorded.event, AccountEvent):
             key = getattr(recorded.event, "question", ""), getattr(recorded.event, "contest", "")
             if any(key) or isinstance(recorded.event, ParticipantRenamed):
-                self.places.setdefault(key, []).append(recorded.position)
+                self.positions.setdefault(key, []).append(recorded.position)
 
     def groups(self) -> Iterator[Group]:
-        for key in sorted(self.places):
-            yield key, place_rows(key, self.places[key])
+        for key in sorted(self.positions):
+            yield key, index_rows(key, self.positions[key])
 
 
 def check_model(followed: Log, location: str) -> ModelCheck:
@@ -432,7 +432,7 @@ def _drifts(
     own = {
         TRACKING: iter([((), [tracking.row()])]),
         VERSIONS: iter([((), table_versions(names))]),
-        PLACES: past.groups(),
+        LOG_INDEX: past.groups(),
     }
     if PARTS not in missing:
         for name in (*SYSTEM, *names):

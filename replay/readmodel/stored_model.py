@@ -11,9 +11,9 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.tables.catalogue import TableUpdate
 from forecast_ledger.replay.readmodel.part_store import (
+    LOG_INDEX,
     OPTIONAL,
     PARTS,
-    PLACES,
     SYSTEM,
     TRACKING,
     VERSIONS,
@@ -21,15 +21,15 @@ from forecast_ledger.replay.readmodel.part_store import (
     Database,
     StoredRow,
     StoredTables,
+    index_rows,
     kept_tables,
     layout,
-    place_rows,
-    places_of,
+    positions_in,
     table_versions,
 )
 from forecast_ledger.replay.readmodel.sqlite_tables import SQLiteTables
 
-Places = dict[tuple[str, str], list[int]]  # question and contest, "" for none -> log positions, rising
+Positions = dict[tuple[str, str], list[int]]  # question and contest, "" for none -> log positions, rising
 
 
 class Tracking(NamedTuple):
@@ -48,12 +48,12 @@ class Tracking(NamedTuple):
 class Update(NamedTuple):
     """An update of a read model.
 
-    tables: the parts of tables to replace. places: the new entries of the log index. rebuilt: the tables to make again,
-    all of whose parts are in `tables`.
+    tables: the parts of tables to replace. positions: the new entries of the log index. rebuilt: the tables to make
+    again, all of whose parts are in `tables`.
     """
 
     tables: Iterable[TableUpdate]
-    places: Places
+    positions: Positions
     rebuilt: Sequence[str] = ()
 
 
@@ -176,7 +176,7 @@ class StoredModel:
         missing = self._stored.missing(names)
         return [name for name in names if name in changed or name in missing]
 
-    def places(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
+    def positions(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
         """Return the checkpoint reached, and the positions up to it of the rows about a question or a contest.
 
         Raises Unavailable: the database cannot be read, or follows another ledger, or none yet.
@@ -186,8 +186,8 @@ class StoredModel:
             if tracking is None or tracking.ledger != ledger or not self.is_indexed():
                 raise Unavailable(f"{self.location}: no read model of {ledger!r}; `forecast-ledger follow` makes one")
             keys = {("", ""), (question, ""), (question, contest), ("", contest)}
-            rows = [row for key in keys for _, part in stored.parts(PLACES, key) for row in part]
-            positions = [position for row in rows for position in places_of(row)]
+            rows = [row for key in keys for _, part in stored.parts(LOG_INDEX, key) for row in part]
+            positions = [position for row in rows for position in positions_in(row)]
         return tracking.reached, sorted(positions)
 
     def is_indexed(self) -> bool:
@@ -209,10 +209,10 @@ class StoredModel:
             self._make(update.rebuilt)
             for table in update.tables:
                 stored.replace(table)
-            for key in sorted(update.places):
-                rows = [row for _, part in stored.parts(PLACES, key) for row in part]
-                last = places_of(rows[-1]) if rows else []
-                stored.put(PLACES, key, [*rows[:-1], *place_rows(key, [*last, *update.places[key]])])
+            for key in sorted(update.positions):
+                rows = [row for _, part in stored.parts(LOG_INDEX, key) for row in part]
+                last = positions_in(rows[-1]) if rows else []
+                stored.put(LOG_INDEX, key, [*rows[:-1], *index_rows(key, [*last, *update.positions[key]])])
             stored.put(TRACKING, (), [now.row()])
             self._database.finish()
         return stored.changes

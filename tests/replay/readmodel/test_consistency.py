@@ -282,7 +282,7 @@ def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[by
         assert told(lambda: found.append(check_model(Log(log), tables).total)) or found[0]  # noqa: B023 - called at once
         assert told(lambda: Runner(log, tables).refresh())
         with suppress(Unavailable), closing(StoredModel(tables, read_only=True)) as model:
-            model.places("main", "derby", "week-1")
+            model.positions("main", "derby", "week-1")
         for beside in ("-wal", "-shm"):
             Path(f"{tables}{beside}").unlink(missing_ok=True)
 

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from forecast_ledger.replay.readmodel.part_store import PARTS, PLACES, StoredTables
+from forecast_ledger.replay.readmodel.part_store import LOG_INDEX, PARTS, StoredTables
 from forecast_ledger.replay.readmodel.sqlite_tables import SQLiteTables
 
 
@@ -14,10 +14,10 @@ def test_every_row_of_a_part_is_stored_whether_or_not_rows_fill_their_statements
     rows = [("rain", "", number, str(number)) for number in range(count)]
     with closing(SQLiteTables(f"{tmp_path}/tables.db")) as database:
         stored = StoredTables(database)
-        for name in (PARTS, PLACES):
+        for name in (PARTS, LOG_INDEX):
             stored.make(name)
-        stored.put(PLACES, ("rain", ""), rows)
-        assert stored.rows(PLACES) == rows
+        stored.put(LOG_INDEX, ("rain", ""), rows)
+        assert stored.rows(LOG_INDEX) == rows
         changed = [*rows[:-1], ("rain", "", count - 1, "changed")]
-        stored.put(PLACES, ("rain", ""), changed)
-        assert [*stored.parts(PLACES)] == [(("rain", ""), changed)]
+        stored.put(LOG_INDEX, ("rain", ""), changed)
+        assert [*stored.parts(LOG_INDEX)] == [(("rain", ""), changed)]

@@ -21,7 +21,7 @@ from forecast_ledger.replay.explain.explain_scores import Explanation
 from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.readmodel import part_store
-from forecast_ledger.replay.readmodel.part_store import PLACES
+from forecast_ledger.replay.readmodel.part_store import LOG_INDEX
 from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run
@@ -179,10 +179,10 @@ def test_a_read_model_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
     """One that was made before places were kept gets them with its next refresh, though nothing is new."""
     log, model = followed(tmp_path, oracle.history(*SAID))
-    before, every = stored(model), f"SELECT * FROM {PLACES}"  # noqa: S608 - a constant
+    before, every = stored(model), f"SELECT * FROM {LOG_INDEX}"  # noqa: S608 - a constant
     with closing(sqlite3.connect(model)) as connection, connection:
         places = connection.execute(every).fetchall()
-        connection.execute(f"DROP TABLE {PLACES}")
+        connection.execute(f"DROP TABLE {LOG_INDEX}")
     assert " ".join(positions for *_, positions in places) == "3 1 6 8 9 10 4 2 7 11 5"
     with pytest.raises(Unavailable, match="follow"):
         explain(log, "score", *KEYS[0], model=model)
@@ -195,14 +195,14 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
 
 def test_many_positions_take_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh fills the last row of the index before it begins another; a rebuild gives the same rows."""
-    monkeypatch.setattr(part_store, "_PLACES_IN_ROW", 2)
+    monkeypatch.setattr(part_store, "_POSITIONS_IN_ROW", 2)
     recorded = oracle.history(*SAID)
     log, model = followed(tmp_path, recorded, 4)
     with Runner(log, model) as runner:
         for _ in range(2):
             runner.refresh()
     with closing(sqlite3.connect(model)) as connection:
-        rows = connection.execute(f"SELECT first, positions FROM {PLACES} WHERE question = 'rain'").fetchall()  # noqa: S608
+        rows = connection.execute(f"SELECT first, positions FROM {LOG_INDEX} WHERE question = 'rain'").fetchall()  # noqa: S608
     assert {positions.count(" ") for _, positions in rows} == {0, 1}
     assert all(positions.split()[0] == str(first) for first, positions in rows)
     assert check_model(Log(log), model).drifts == []
