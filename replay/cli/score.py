@@ -156,10 +156,10 @@ def score(
         say(line)
     with (
         opened(log, "main", dry_run=False) if log else _in_memory() as (ledger, _),
-        summed_refusals(errors) as tell,
+        summed_refusals(errors) as on_refusal,
         progress("rows") as watch,
     ):
-        counts = record(ledger, made, tell, watch)
+        counts = record(ledger, made, on_refusal, watch)
         season = replay(ledger)
     _print(season, made.contests, view)
     if counts["refused"]:

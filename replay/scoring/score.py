@@ -21,16 +21,16 @@ from forecast_ledger.replay.writing.store import Ledger
 
 
 def record(
-    ledger: writer.Ledger, plan: Plan, tell: OnRefusal, on_progress: OnProgress = lambda _: None
+    ledger: writer.Ledger, plan: Plan, on_refusal: OnRefusal, on_progress: OnProgress = lambda _: None
 ) -> dict[str, int]:
     """Append what the tables of a plan have, by its maps; return the numbers of outcomes.
 
-    A question is opened by the first of its rows. tell: called for each refusal. on_progress: called with the number of
-    the last line that is done.
+    A question is opened by the first of its rows. on_refusal: called for each refusal. on_progress: called with the
+    number of the last line that is done.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     for step in plan.steps:
-        for _ in tally(append_batches(ledger, _commands(step), on_progress), tell, counts):
+        for _ in tally(append_batches(ledger, _commands(step), on_progress), on_refusal, counts):
             pass
     return counts
 
