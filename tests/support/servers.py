@@ -1,5 +1,6 @@
 """A PostgreSQL server of our own, on loopback, in a folder of its own."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 _PLACES = [shutil.which("pg_ctl"), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")))]
@@ -36,15 +38,28 @@ def _free_port() -> str:
         return str(free.getsockname()[1])
 
 
-@contextmanager
-def postgres() -> Iterator[str]:
-    """The URL of its database; it is stopped in the end, and its folder removed."""
-    port = _free_port()
+def _new_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ledger-postgres-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "postgres", "postgres")
+    return folder
+
+
+@cache
+def _empty() -> Path:
+    """The data folder of a server that has not started yet, made once for all servers of this process."""
+    folder = _new_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _as_server(PG_CTL, "init", "-D", str(folder / "data"), "-o", "--auth=trust --username=ledger --encoding=UTF8")
+    return folder / "data"
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of its database; it is stopped in the end, and its folder removed."""
+    port, folder = _free_port(), _new_folder()
     data = folder / "data"
-    _as_server(PG_CTL, "init", "-D", str(data), "-o", "--auth=trust --username=ledger --encoding=UTF8")
+    _as_server("cp", "-a", str(_empty()), str(data))
     _start(data, port)
     url = f"postgresql://ledger@127.0.0.1:{port}/postgres"
     _FOLDERS[url] = folder
