@@ -263,15 +263,10 @@ def test_the_season_is_long_enough_to_tell(path: str, whole: Tables, reference: 
 def test_digests_do_not_depend_on_the_size_of_batches(
     path: str, tmp_path: Path, reference: tuple[str, Digests]
 ) -> None:
-    """Commands appended one by one and then in sevens give the log and tables of those appended in one transaction.
-
-    Earlier readings by the same process change nothing.
-    """
+    """Commands appended one by one and then in sevens give the log of those appended in one transaction."""
     log, commands = str(tmp_path / "log.db"), season(path)
     appended(log, commands[:400], 1)
-    assert digests(tables_of(log)) != reference[1]
     assert appended(log, commands[400:], 7) == reference[0]
-    assert digests(tables_of(log)) == reference[1]
 
 
 def test_digests_do_not_depend_on_the_stores_clock_or_the_size_of_chunks(
@@ -279,10 +274,13 @@ def test_digests_do_not_depend_on_the_stores_clock_or_the_size_of_chunks(
 ) -> None:
     """The logs differ in recorded_at and in their digests; two tables have recorded_at in them, and draws do not.
 
-    Questions with more forecasts than a chunk are scored one by one, others in groups, or all are together.
+    Questions with more forecasts than a chunk are scored one by one, others in groups, or all are together. Earlier
+    readings of the log by the same process change nothing.
     """
-    other, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
-    assert appended(other, season(path), 50, lambda: next(ticks)) != reference[0]
+    other, ticks, commands = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977)), season(path)
+    appended(other, commands[:400], 50, lambda: next(ticks))
+    assert digests(tables_of(other)) != reference[1]
+    assert appended(other, commands[400:], 50, lambda: next(ticks)) != reference[0]
     of_others, of_these = (Projections(replay(each).projections.facts, CHUNK) for each in (other, log))
     changed = {name for name in CATALOGUE if of_others.table(name).digest() != reference[1][name]}
     assert changed == {"admissions", "forecasts"}
