@@ -54,6 +54,7 @@ LARGE = (
     "adjusted_intervals",
     "corp_band",
     "intervals",
+    "marginal_ranks",
     "pairwise",
     "participant_review",
     "relative_skill",

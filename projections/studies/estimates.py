@@ -125,16 +125,16 @@ class Rows(NamedTuple):
         guard = np.abs(self.value).sum(axis=1, keepdims=True) * most
         return Near(self.value @ floats(times), guard * _WIDER)
 
-    def distances(self, first: int, least: int, share: Fraction | None = None) -> Near:
-        """Return the roots of the sums of squares of what each later row differs by from a row, at least `least`.
+    def distances(self, own: int, others: slice | Int64Array, least: int, share: Fraction | None = None) -> Near:
+        """Return the roots of the sums of squares of what some rows differ by from a row, at least `least`.
 
         share: the squares are of what differs from the mean difference, each sum times this. Shape (m, 1).
         """
-        apart = self.value[first + 1 :] - self.value[first]
+        apart = self.value[others] - self.value[own]
         if share is not None:
             apart -= apart.mean(axis=1, keepdims=True)
         value = np.sqrt(np.einsum("pu,pu->p", apart, apart))[:, None]
-        guard = (self.size[first + 1 :] + self.size[first]) * ((self.value.shape[1] + 8) * _ROUNDING)
+        guard = (self.size[others] + self.size[own]) * ((self.value.shape[1] + 8) * _ROUNDING)
         scale = 1.0 if share is None else np.sqrt(share.numerator / share.denominator)
         return Near(np.maximum(value * scale, least), guard * (scale * _WIDER) + value * (scale * 8 * _ROUNDING))
 

@@ -22,7 +22,7 @@ from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, above_root, ratios, rows_of_floats
-from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics
+from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics, step_down
 from forecast_ledger.projections.studies.replicates import MOST_NUMBERS, Draws, Integers, Rows, draws_of, rows_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Drawn, order_statistics
 
@@ -30,6 +30,7 @@ GRAIN = 10**18  # contributions in a point
 _FINE = 10**9  # of what a weighted score is rounded to in 1e-15: 1e-24
 _SCALE = 10**6  # of the two
 _ONE = {"weight": WEIGHT, "covered": GRAIN * _SCALE, "questions": 1}  # of the sums that are divisors
+_NUMBERS = 1 << 18  # in an array: pairs of a row at a time x replicates
 _LEAST = GRAIN // POINTS  # of the root of a sum of squares: 1e-9 points, so that roundings are no differences
 
 
@@ -48,6 +49,17 @@ class RankSets(NamedTuple):
 NO_SETS = RankSets({}, 0, [])
 
 
+class MarginalSet(NamedTuple):
+    """A row of a board with a rank, in how many clusters it has a score, and the ranks that it alone may have.
+
+    ranks: the best and the worst; None if it has scores in fewer than LEAST_CLUSTERS clusters, or cannot be compared.
+    """
+
+    row: BoardRow
+    clusters: int
+    ranks: tuple[int, int] | None
+
+
 def board_rank_sets(
     contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
 ) -> RankSets:
@@ -57,22 +69,71 @@ def board_rank_sets(
     nobody, and may have any rank. If ranks follow takes that depend on coverage, there are no sets: a take is no sum of
     what the units contribute.
     """
+    compared = _compared(contest, scored, board, place, seed)
+    if len(compared.rows) < 2:
+        return NO_SETS
+    found = rank_sets(compared.parts, compared.flips, contest.opened.rules.level_ppm, compared.ranked)
+    by_total = _ranked_by_total(contest.opened.rules)
+    allowed = {row: found.allowed[number] for number, row in enumerate(compared.rows)} if by_total else {}
+    return found._replace(allowed=allowed)
+
+
+def board_marginal_sets(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> list[MarginalSet]:
+    """Return the marginal sets of ranks of the rows of a board that have a rank, in its order.
+
+    place: as of `board_rank_sets`, which also says who is compared.
+    """
+    rules, compared = contest.opened.rules, _compared(contest, scored, board, place, seed)
+    allowed = dict[int, tuple[int, int]]()
+    if len(compared.rows) > 1 and _ranked_by_total(rules):
+        found = marginal_sets(compared.parts, compared.flips, rules.level_ppm, compared.ranked)
+        allowed = dict(zip(compared.rows, found, strict=True))
+    return [
+        MarginalSet(row, clusters, allowed.get(number))
+        for number, (row, clusters) in enumerate(zip(board, compared.clusters, strict=True))
+        if row.rank is not None
+    ]
+
+
+class _Compared(NamedTuple):
+    """What the sets of ranks of a board are made of.
+
+    clusters: in which each row of the board has a score. rows: of those that are compared. parts: what units contribute
+    to their totals, the larger the better, shape (p, u). flips: see `Units.turns`, shape (u, b). ranked: the number of
+    rows with a rank.
+    """
+
+    clusters: list[int]
+    rows: list[int]
+    parts: Integers
+    flips: Int64Array
+    ranked: int
+
+
+def _compared(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+) -> _Compared:
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
     rows = rows_of(rules, scored, units, place)
     reached = np.min([_counts(rows.owner, own[rows.unit], len(board)) for own in units.clusters], axis=0)
     ranked = [row.rank is not None for row in board]
     compared = np.flatnonzero(ranked & (reached >= LEAST_CLUSTERS))
-    if len(compared) < 2:
-        return NO_SETS
     kept = np.full(len(board), -1)
     kept[compared] = np.arange(len(compared))
     own = rows.take(np.flatnonzero(kept[rows.owner] >= 0))
     draws = draws_of(scored, units, np.zeros((0, units.size), np.int64), len(compared))
-    parts = contributions(rules, own._replace(owner=kept[own.owner]), draws) * (-1 if lower_is_better(rules) else 1)
-    found = rank_sets(parts, units.turns(seed, FLIPS).T, rules.level_ppm, sum(ranked))
-    by_total = rules.rank_by == "total" or rules.take == "positive_square"
-    allowed = {row: found.allowed[number] for number, row in enumerate(compared.tolist())} if by_total else {}
-    return found._replace(allowed=allowed)
+    parts, flips = np.zeros((0, units.size), object), np.zeros((units.size, 0), np.int64)
+    if len(compared) > 1:
+        sign = -1 if lower_is_better(rules) else 1
+        parts = contributions(rules, own._replace(owner=kept[own.owner]), draws) * sign
+        flips = units.turns(seed, FLIPS).T
+    return _Compared(reached.tolist(), compared.tolist(), parts, flips, sum(ranked))
+
+
+def _ranked_by_total(rules: RuleSet) -> bool:
+    return rules.rank_by == "total" or rules.take == "positive_square"
 
 
 def _counts(owner: Int64Array, cluster: Int64Array, people: int) -> Int64Array:
@@ -97,10 +158,8 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
     Romano and Wolf (2005), Journal of the American Statistical Association 100(469):94-108,
     doi:10.1198/016214504000000539.
     """
-    distinct: dict[tuple[int, ...], int] = {}
-    same = np.array([distinct.setdefault(tuple(own), len(distinct)) for own in parts.tolist()], np.int64)
-    pairs = _Pairs(np.array([*distinct], object), flips, -(-level_ppm * (flips.shape[1] + 1) // 10**6))
-    alike = np.bincount(same)
+    distinct, same = _distinct(parts)
+    pairs, alike = _Pairs(distinct, flips, -(-level_ppm * (flips.shape[1] + 1) // 10**6)), np.bincount(same)
     first = critical = pairs.critical(None)
     above, better, worse = pairs.above(critical, alike)
     while above:
@@ -110,6 +169,33 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
             break
     allowed = {row: (1 + int(better[own]), ranked - int(worse[own])) for row, own in enumerate(same.tolist())}
     return RankSets(allowed, pairs.count, pairs.needed(first))
+
+
+def marginal_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -> list[tuple[int, int]]:
+    """Return the best and the worst rank that each participant alone may have; arguments as of `rank_sets`.
+
+    Each participant has a family of tests of its own: its pairs with all others, of which the p-values are adjusted by
+    the largest statistic, step by step. Pairs with one of at most 1 - level are significant: those whose statistic is
+    above the critical value that `rank_sets` would find for these pairs. The set of a participant is within that of
+    `rank_sets`, as the largest statistic of fewer pairs is not larger.
+
+    Source: as of `rank_sets`: Mogstad et al. (2023), section 3.2, with steps.
+    """
+    distinct, same = _distinct(parts)
+    pairs, alike = _Pairs(distinct, flips, 1), np.bincount(same)
+    most = (10**6 - level_ppm) * (flips.shape[1] + 1) // 10**6
+    found = []
+    for own in range(len(distinct)):
+        better, worse = (int(alike[rows].sum()) for rows in pairs.beside(own, most))
+        found.append((1 + better, ranked - worse))
+    return [found[own] for own in same.tolist()]
+
+
+def _distinct(parts: Integers) -> tuple[Integers, Int64Array]:
+    """Return the rows that differ, in the order in which they come first, and which of them each row is."""
+    rows: dict[tuple[int, ...], int] = {}
+    same = np.array([rows.setdefault(tuple(own), len(rows)) for own in parts.tolist()], np.int64)
+    return np.array([*rows], object), same
 
 
 class _Pairs:
@@ -134,7 +220,7 @@ class _Pairs:
         return sums.cross(later, columns).less(sums.cross(np.array([first]), columns))
 
     def _norm(self, first: int) -> Near:
-        return self._rows.distances(first, _LEAST)
+        return self._rows.distances(first, slice(first + 1, None), _LEAST)
 
     def _statistics(self, first: int, second: int, times: Int64Array) -> list[int]:
         """Return the exact statistics of a pair with the signs in each column of `times`."""
@@ -144,13 +230,33 @@ class _Pairs:
 
     def observed(self, first: int, norm: Near) -> Int64Array:
         """Return the statistics of a row and each later one."""
-        later = np.arange(first + 1, self.people)
-        apart = self._apart(self._totals, first, later, np.zeros(1, np.int64))
+        return self._of(first, np.arange(first + 1, self.people), norm, self._totals, self._plain)[:, 0]
 
-        def exact(row: int, _: Int64Array) -> list[int]:
-            return self._statistics(first, int(later[row]), self._plain)
+    def _of(self, own: int, others: Int64Array, norm: Near, sums: Near, times: Int64Array) -> Int64Array:
+        """Return the statistics of a row and some others, shape (m, b). sums: of all rows with the signs `times`."""
+        apart = self._apart(sums, own, others, np.arange(times.shape[1]))
 
-        return statistics(apart, norm, exact)[:, 0]
+        def exact(row: int, at: Int64Array) -> list[int]:
+            return self._statistics(own, int(others[row]), times[:, at])
+
+        return statistics(apart, norm, exact)
+
+    def beside(self, own: int, most: int) -> tuple[Int64Array, Int64Array]:
+        """Return the rows that are significantly better, and worse, than a row, of its own pairs alone.
+
+        most: the largest adjusted p-value that is significant, in 1 / (1 + b).
+        """
+        others = np.delete(np.arange(self.people), own)
+        norm = self._rows.distances(own, others, _LEAST)
+
+        def turned(at: Int64Array) -> Int64Array:
+            return self._of(own, others[at], norm.take(at), self._turned, self._flips)
+
+        observed = self._of(own, others, norm, self._totals, self._plain)[:, 0]
+        _, adjusted = step_down(observed, turned, max(_NUMBERS // self._flips.shape[1], 1))
+        certain = others[adjusted <= most]
+        ahead = self._totals.value[certain, 0] > self._totals.value[own, 0]
+        return certain[ahead], certain[~ahead]
 
     def _turns(
         self, below: int | None, least: "_Largest"
@@ -220,7 +326,7 @@ class _Pairs:
             return []
         starts = [first * (2 * self.people - first - 1) // 2 for first in range(self.people)]
         share = Fraction(critical**2 * units, over * _LEAST**2)
-        every = [self._rows.distances(first, 0, share) for first in range(self.people - 1)]
+        every = [self._rows.distances(first, slice(first + 1, None), 0, share) for first in range(self.people - 1)]
         near = Near(*(np.concatenate(ends).T for ends in zip(*every, strict=True)))
 
         def varied(index: int) -> int:

@@ -18,6 +18,7 @@ from forecast_ledger.projections.core.columns import (
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.studies.intervals import Interval, board_places
 from forecast_ledger.projections.studies.pairs import Pair, pairs
+from forecast_ledger.projections.studies.rank_sets import board_marginal_sets
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import DRAWN, SAMPLED, SCORED, Projection, schema
 
@@ -283,6 +284,35 @@ def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
     )
 
 
+_MARGINAL_RANKS = schema("""
+    the ranks that the data allow each participant by itself, best first
+
+    contest*
+    participant*
+    clusters   count  number of clusters in which the participant has a score, as in the table `intervals`
+    rank       count  the rank on the leaderboard
+    rank_low   count  the best rank that the data allow this participant: in 95% of contests, if the level_ppm of the
+                      rules says so, its rank by expected scores is within both
+    rank_high  count  the worst rank; empty where `intervals` has no set of ranks
+    seed       text   seed of the signs, that of the table `intervals`
+""")
+
+
+def marginal_ranks_values(analysis: Analysis) -> list[Values]:
+    """One row for each participant with a rank of each contest, best first."""
+    analysis.tally_all()
+    rows = []
+    for name in analysis.contests:
+        board, scored = analysis.board(name), analysis.scored(name)
+        if not board or not (scored.questions.weight > 0).any():
+            continue
+        seed, place = analysis.seed(name, "intervals"), board_places(analysis.facts, board)
+        for own in board_marginal_sets(analysis.facts.contests[name], scored, board, place, seed):
+            ranks = own.ranks or (None, None)
+            rows.append((name, own.row.participant, own.clusters, own.row.rank, *ranks, seed.hex()))
+    return columns_of_rows(rows, _MARGINAL_RANKS.columns)
+
+
 _RESOLUTION = schema("""
     the least difference of total scores that the questions of a contest could have shown
 
@@ -376,6 +406,9 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
 
 UNCERTAINTY: dict[str, Projection] = {
     "intervals": Projection(6, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
+    "marginal_ranks": Projection(
+        1, _MARGINAL_RANKS, marginal_ranks_values, reads=DRAWN, as_built=True, on_request=True
+    ),
     "resolution": Projection(5, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
     "pairwise": Projection(6, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
 }

@@ -25,6 +25,7 @@ from forecast_ledger.replay.reading.log import find_contest
 
 CLUSTERED = (  # these take the questions of a cluster together
     "intervals",
+    "marginal_ranks",
     "resolution",
     "pairwise",
     "calibration",

@@ -88,12 +88,12 @@ RULES: dict[str, str] = {
         "quantile_kernel `pinball`"
     ),
     "clusters": (
-        "what the samples of the tables `intervals`, `resolution` and `pairwise` draw together, because what happens "
-        "to one question may happen to all: an array with `group` or `category`, the questions with the same one; "
-        "`tag:NAME`, those with the same value of a tag `NAME=VALUE`, or of a task id NAME of a hub, such as "
-        "`tag:location`; or `question`, each question alone. A question without a group, or without the tag, is drawn "
-        'alone. With two fields, such as `["tag:round", "tag:location"]`, the clusters of each are drawn, and a '
-        "question is in a sample as often as its cluster by the one times its cluster by the other"
+        "what the samples of the tables `intervals`, `marginal_ranks`, `resolution` and `pairwise` draw together, "
+        "because what happens to one question may happen to all: an array with `group` or `category`, the questions "
+        "with the same one; `tag:NAME`, those with the same value of a tag `NAME=VALUE`, or of a task id NAME of a "
+        "hub, such as `tag:location`; or `question`, each question alone. A question without a group, or without the "
+        'tag, is drawn alone. With two fields, such as `["tag:round", "tag:location"]`, the clusters of each are '
+        "drawn, and a question is in a sample as often as its cluster by the one times its cluster by the other"
     ),
     "level_ppm": (
         "the share of the cases in which an interval is to hold what it is of; 1e-6. 950000 means 95%. With few "

@@ -439,7 +439,7 @@ SOURCES = (
         'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
         'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',
         "doi:10.1093/restud/rdad006",
-        "`intervals`: the sets of ranks, with steps; `resolution`",
+        "`intervals` and `marginal_ranks`: sets of ranks, with steps; `resolution`",
     ),
     Source(
         "Howard et al. (2021)",
@@ -480,7 +480,7 @@ SOURCES = (
         'P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", algorithm 2.8: the largest of the '
         "statistics that are left, step by step",
         "ISBN 0-471-55761-7",
-        "`pairwise`: the p-value adjusted for all pairs",
+        "`pairwise`: the p-value adjusted for all pairs; `marginal_ranks`: for the pairs of a participant",
     ),
     Source(
         "Romano and Wolf (2005)",

@@ -10,7 +10,7 @@ from forecast_ledger.projections.studies import rank_sets
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import RULES, WEIGHTS, Found, exact_scores, grouped, season, units
 from tests.projections.studies.test_pairs import turned
-from tests.projections.studies.test_rank_sets import by_definition
+from tests.projections.studies.test_rank_sets import by_definition, marginal_by_definition
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
 from tests.support.rules_oracle import Case
@@ -120,10 +120,20 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
             amounts = [Fraction(each, 10**9) for each in expected.needed]
             assert [Fraction(row[column]) for column in ("smallest", "middle", "largest")] == amounts
             assert (row["ranked"], row["pairs"]) == (sum(ranked), expected.pairs)
+        if weights != "plain" or number:  # the same contributions
+            continue
+        alone = marginal_by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))
+        for row in projections.table("marginal_ranks").rows():
+            each = [place.participant for place in board].index(row["participant"])
+            sets = alone[kept.index(each)] if each in kept and by_total else (None, None)
+            assert (row["rank_low"], row["rank_high"], row["clusters"]) == (*sets, reached[each])
 
 
 def test_who_has_few_clusters_may_have_any_rank() -> None:
     """With nine questions, there is no set."""
     projections = oracle.projected(*season(RULES["mean"], 1))
     assert {row["rank_set_low"] for row in projections.table("intervals").rows()} == {None}
+    alone = [*projections.table("marginal_ranks").rows()]
+    assert {(row["rank_low"], row["rank_high"]) for row in alone} == {(None, None)}
+    assert max(row["clusters"] for row in alone) < 20
     assert [*projections.table("resolution").rows()] == []

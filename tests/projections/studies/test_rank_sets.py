@@ -13,7 +13,7 @@ import pytest
 
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.studies import estimates
-from forecast_ledger.projections.studies.rank_sets import RankSets, rank_sets
+from forecast_ledger.projections.studies.rank_sets import RankSets, marginal_sets, rank_sets
 
 LEVEL = 900_000
 
@@ -25,10 +25,13 @@ def nearest_root(square: Fraction) -> int:
     return low + (square > half or (square == half and low % 2))
 
 
-def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]], ranked: int) -> RankSets:
-    """Return the sets at 90%, and what a pair needs. flips: of each replicate."""
+Pair = tuple[int, int]
+Numbers = Sequence[Sequence[int]]
+
+
+def certain(parts: Numbers, flips: Numbers, pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
+    """Return the pairs that are significant at 90% beside each other, the better first, and the critical values."""
     place = -(-9 * (len(flips) + 1) // 10)
-    pairs = [(i, j) for i, j in combinations(range(len(parts)), 2) if [*parts[i]] != [*parts[j]]]
     apart = {(i, j): [a - b for a, b in zip(parts[i], parts[j], strict=True)] for i, j in pairs}
     squares = {pair: max(sum(each * each for each in own), 10**18) for pair, own in apart.items()}
 
@@ -36,7 +39,7 @@ def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]]
     def root(total: int, squares: int) -> int:
         return nearest_root(Fraction(10**12 * total**2, squares))
 
-    def statistic(pair: tuple[int, int], signs: Sequence[int]) -> int:
+    def statistic(pair: Pair, signs: Sequence[int]) -> int:
         return root(abs(sum(map(mul, signs, apart[pair]))), squares[pair])
 
     own = {pair: statistic(pair, [1] * len(parts[0])) for pair in pairs}
@@ -49,8 +52,25 @@ def by_definition(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]]
         if still == left:
             break
         left = still
-    certain = [pair for pair in pairs if pair not in left]
-    better = [(i, j) if sum(apart[i, j]) > 0 else (j, i) for i, j in certain]
+    found = [pair for pair in pairs if pair not in left]
+    return [(i, j) if sum(apart[i, j]) > 0 else (j, i) for i, j in found], criticals
+
+
+def marginal_by_definition(parts: Numbers, flips: Numbers, ranked: int) -> list[tuple[int, int]]:
+    """Return the sets at 90% of each participant alone: only its own pairs are beside each other."""
+    sets = []
+    for own in range(len(parts)):
+        pairs = [(own, other) for other in range(len(parts)) if [*parts[own]] != [*parts[other]]]
+        better, _ = certain(parts, flips, pairs)
+        sets.append((1 + sum(worse == own for _, worse in better), ranked - sum(best == own for best, _ in better)))
+    return sets
+
+
+def by_definition(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
+    """Return the sets at 90%, and what a pair needs. flips: of each replicate."""
+    pairs = [(i, j) for i, j in combinations(range(len(parts)), 2) if [*parts[i]] != [*parts[j]]]
+    better, criticals = certain(parts, flips, pairs)
+    apart = {(i, j): [a - b for a, b in zip(parts[i], parts[j], strict=True)] for i, j in pairs}
     allowed = {
         row: (1 + sum(worse == row for _, worse in better), ranked - sum(best == row for best, _ in better))
         for row in range(len(parts))
@@ -77,10 +97,16 @@ def turned(random: Random, replicates: int, units: int, turns: Sequence[int] = (
     return [[random.choice(turns) for _ in range(units)] for _ in range(replicates)]
 
 
-def found(parts: Sequence[Sequence[int]], flips: Sequence[Sequence[int]], ranked: int) -> RankSets:
+def found(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
     """Return what is computed."""
     times: Int64Array = np.array(flips, np.int64).T
     return rank_sets(np.array(parts, object), times, LEVEL, ranked)
+
+
+def alone(parts: Numbers, flips: Numbers, ranked: int) -> list[tuple[int, int]]:
+    """Return what is computed of each participant alone."""
+    times: Int64Array = np.array(flips, np.int64).T
+    return marginal_sets(np.array(parts, object), times, LEVEL, ranked)
 
 
 @pytest.mark.parametrize("scale", [1, 10**6, 10**9 + 7, 10**18, 3**50])
@@ -91,6 +117,7 @@ def test_rank_sets_are_those_of_the_definition(scale: int, turns: tuple[int, ...
     for people, units in ((2, 3), (3, 25), (6, 12), (9, 30)):
         parts, flips = season(random, people, units, scale), turned(random, 39, units, turns)
         assert found(parts, flips, people + 2) == by_definition(parts, flips, people + 2)
+        assert alone(parts, flips, people + 2) == marginal_by_definition(parts, flips, people + 2)
 
 
 def test_what_bounds_leave_open_is_computed_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +128,7 @@ def test_what_bounds_leave_open_is_computed_exactly(monkeypatch: pytest.MonkeyPa
     for people, units in ((3, 12), (7, 25)):
         parts, flips = season(random, people, units, 10**15), turned(random, 39, units)
         assert found(parts, flips, people) == by_definition(parts, flips, people)
+        assert alone(parts, flips, people) == marginal_by_definition(parts, flips, people)
 
 
 def test_certain_and_uncertain_ranks() -> None:
@@ -121,6 +149,17 @@ def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
         assert found(parts, flips, 6) == exact
         more += sum(worst - best for best, worst in exact.allowed.values()) < 5 * 6
     assert more
+
+
+def test_a_set_of_one_alone_is_within_the_set_of_all_at_once_and_is_often_smaller() -> None:
+    """Fewer pairs are beside each other. Of ten who are a little apart, some can be told from others only alone."""
+    random = Random(4)
+    parts = season(random, 10, 24, 10**18)
+    flips = turned(random, 99, 24)
+    sets, own = found(parts, flips, 10).allowed, alone(parts, flips, 10)
+    assert all(sets[row][0] <= best <= worst <= sets[row][1] for row, (best, worst) in enumerate(own))
+    assert own != [*sets.values()]
+    assert own == marginal_by_definition(parts, flips, 10)
 
 
 def test_equals_by_rounding_are_not_told_apart() -> None:

@@ -67,6 +67,7 @@ PROMISED = {  # at least these columns
         "clusters", "withheld", "score", "score_low", "score_high", "rank", "rank_set_low", "rank_set_high", "first",
         "best_5_percent", "prize", "prize_low", "prize_high", "replicates", "seed",
     ),
+    "marginal_ranks": ("contest", "participant", "clusters", "rank", "rank_low", "rank_high", "seed"),
     "resolution": ("contest", "ranked", "pairs", "smallest", "middle", "largest"),
     "pairwise": (
         "contest", "participant", "other", "questions", "won", "lost", "won_share", "clusters", "withheld",
@@ -182,6 +183,7 @@ OPTIONAL = {  # columns that may be empty in a row
         "prize_low",
         "prize_high",
     },
+    "marginal_ranks": {"rank_low", "rank_high"},
     "brier": {"consensus_brier", "skill_against_consensus", "skill_against_base_rate"},
     "admissions": {"earliest_at", "latest_at", "information_margin"},
     "positions": {"average_entry", "mark", "pending_for"},
@@ -377,7 +379,7 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
         return {name for name in CATALOGUE if old[name] != new[name]}
 
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
-    scored |= {"adjusted_intervals", "score_over_time", "participant_review"}
+    scored |= {"adjusted_intervals", "marginal_ranks", "score_over_time", "participant_review"}
     brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
     brier_tables |= {*DRAWN, "calibration_by_cluster", "murphy_curve"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]

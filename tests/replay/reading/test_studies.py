@@ -221,7 +221,7 @@ def test_intervals_of_calibration_allow_for_clusters(
 
 
 RANDOM = {"seed", "p", "p_adjusted", "difference_low", "difference_high", "band_low", "band_high"}
-RANDOM |= {"score_low", "score_high", "first", "rank_set_low", "rank_set_high"}
+RANDOM |= {"score_low", "score_high", "first", "rank_set_low", "rank_set_high", "rank_low", "rank_high"}
 
 
 @pytest.mark.parametrize("table", STUDIES)
