@@ -159,7 +159,7 @@ def _question_order(column: Any) -> Any:
     labels = column.dictionary.to_pylist()
     place = np.empty(len(labels), np.int64)
     place[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
-    return pyarrow().array(np.argsort(place[column.indices.to_numpy()], kind="stable"))
+    return row_numbers(np.argsort(place[numpy_array(column.indices)], kind="stable"))
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:
@@ -253,18 +253,51 @@ def _instants(micros: Sequence[int | None]) -> Any:
     return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
+# pyarrow's own ways between its arrays and NumPy's import pandas if it is installed, which takes a third of a second.
+
+
+def numpy_array(array: Any) -> Any:
+    """Return the integers or truth values of an array without nulls, shape (n,); integers are not copied."""
+    kind, begin, size = array.type, array.offset, len(array)
+    if pyarrow().types.is_boolean(kind):
+        bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+        return np.unpackbits(bits, count=begin + size, bitorder="little")[begin:].astype(bool)
+    width = kind.bit_width // 8
+    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", size if size else 0, begin * width if size else 0)
+
+
+def row_numbers(rows: Any) -> Any:
+    """Return the numbers of rows, an array of integers, for `take`."""
+    pa, rows = pyarrow(), np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+
+
+def chosen(rows: Any) -> Any:
+    """Return which rows are chosen, an array of truth values, for `filter`."""
+    pa = pyarrow()
+    return pa.Array.from_buffers(pa.bool_(), len(rows), [None, pa.py_buffer(np.packbits(rows, bitorder="little"))])
+
+
+def no_rows(schema: Any) -> Any:
+    """Return a table without rows."""
+    pa = pyarrow()
+    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
-    numbers = column.combine_chunks().cast(pyarrow().int64())  # a chunked column's own `to_numpy` imports pandas
-    return (numbers if missing is None else numbers.fill_null(missing)).to_numpy()
+    found = column.combine_chunks().cast(pyarrow().int64())
+    return (
+        numpy_array(found) if missing is None else np.where(numpy_array(found.is_valid()), numpy_array(found), missing)
+    )
 
 
 def labelled(column: Any) -> tuple[list[str], Any]:
     """Return the labels of a column of names, and the label of each row by number, an array of int32."""
-    chunk = column.combine_chunks()
-    if not len(chunk):
+    if not len(column):
         return [], np.zeros(0, np.int32)
-    return chunk.dictionary.to_pylist(), chunk.indices.to_numpy()
+    chunk = column.combine_chunks()
+    return chunk.dictionary.to_pylist(), numpy_array(chunk.indices)
 
 
 AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the caches of a processor
@@ -321,7 +354,7 @@ def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
     position, quotes = integers(others["position"]), _with_quoted_ids(quotes)
     log_order = _log_order(quotes)
     for begin, end, quoted in _pages(position, quotes, log_order):
-        yield others.slice(begin, end - begin), quotes.take(pyarrow().array(quoted))
+        yield others.slice(begin, end - begin), quotes.take(row_numbers(quoted))
 
 
 def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
@@ -334,12 +367,12 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
     order, previous = np.argsort(position, kind="stable"), before.digest
     for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
-        own, page = quotes.take(pa.array(quoted)), order[begin:last]
+        own, page = quotes.take(row_numbers(quoted)), order[begin:last]
         typed = page < len(forecasts)
-        made, rest = forecasts.take(pa.array(page[typed])), others.take(pa.array(page[~typed] - len(forecasts)))
+        made, rest = forecasts.take(row_numbers(page[typed])), others.take(row_numbers(page[~typed] - len(forecasts)))
         heads, ends = _heads(made), _forecast_ends(made)
         if len(rest) or len(own):  # quotes without an event are refused
-            place = pa.array(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
+            place = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
             others_end = _joined(*log.event_parts(_with_quotes(rest, own)["event"]))
             heads = pa.concat_arrays([heads, _heads(rest)]).take(place)
             ends = pa.concat_arrays([ends, others_end]).take(place)
@@ -351,6 +384,8 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
 
 def _with_quoted_ids(table: Any) -> Any:
     """Return a table in one piece, of which rows are taken quickly, with the ids of its names as JSON."""
+    if not len(table):
+        return table
     pa, table = pyarrow(), table.combine_chunks()
     for name in {"question", "participant"} & {*table.schema.names}:
         ids = table[name].combine_chunks()

@@ -27,7 +27,15 @@ from forecast_ledger.ledger.core.systems import sync_descriptor
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 from forecast_ledger.ledger.segments.footer_check import check_footer
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, labelled, pyarrow, schemas
+from forecast_ledger.ledger.segments.segment_columns import (
+    SegmentColumns,
+    chosen,
+    labelled,
+    no_rows,
+    numpy_array,
+    pyarrow,
+    schemas,
+)
 
 MANIFEST = "segments.json"
 VERSION = 4  # of the layout of segments; 3 is without `provenance`, 2 also without `normal`, 1 without a file of quotes
@@ -303,7 +311,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
     tables = []
     for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
         if entry is UNSET:
-            tables.append(schema.empty_table())
+            tables.append(no_rows(schema))
             continue
         with _opened(folder, entry, schema, segment.first) as file:
             tables.append(_read(file, schema, without, range(file.found.num_row_groups)))
@@ -350,7 +358,7 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     column = table["question"].combine_chunks()
     wanted = {*questions}
     asked = np.array([label in wanted for label in column.dictionary.to_pylist()], bool)
-    return table.filter(pyarrow().array(asked[column.indices.to_numpy()]))
+    return table.filter(chosen(asked[numpy_array(column.indices)]))
 
 
 @contextmanager

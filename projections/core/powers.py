@@ -6,6 +6,7 @@ It uses Python integers and `decimal` only, no binary floating point.
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, isqrt
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from forecast_ledger.projections.core.between import Number
 from forecast_ledger.projections.core.late_fractions import integers_in_proportion, to_decimal
 
 QUANTUM = 10**12  # units in 1: logarithms
+_KEPT = 1 << 16  # logarithms: forecasts repeat numbers
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
 _PLACES = 144  # binary places of a logarithm before it is rounded
@@ -32,6 +34,7 @@ def root_half_even(square: Fraction) -> int:
     return half_even(doubled, 2) if exact else (doubled + 1) // 2
 
 
+@lru_cache(_KEPT)
 def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     """Return ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit are positive integers.
 
@@ -44,6 +47,7 @@ def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _PLACES)
 
 
+@lru_cache(_KEPT)
 def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     """Return log2(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
 
@@ -53,6 +57,7 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
 
 
+@lru_cache(_KEPT)
 def log10_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     """Return log10(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
 

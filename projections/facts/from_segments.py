@@ -1,7 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,11 +17,12 @@ from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
     integers,
     labelled,
+    numpy_array,
     other_events,
     provenances,
     pyarrow,
 )
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation
 from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, select_columns
@@ -182,9 +183,7 @@ def _file_forecasts(facts: Facts, table: Any) -> None:
 
 def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
     """Return the columns of the forecasts; their participants are known."""
-    made = table["made"].combine_chunks().to_numpy(zero_copy_only=False)
-    numbers = table["numbers"].combine_chunks()
-    lengths = numbers.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    lists = table["numbers"].combine_chunks()
     ends = table["until"].null_count < len(table)
     position = integers(table["position"])
     return ForecastPage(
@@ -193,17 +192,17 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
         integers(table["recorded_at"]),
         _codes(table["question"], facts.question_codes.codes, position, _QUESTION),
         _codes(table["participant"], facts.participant_codes.codes, position, _PARTICIPANT),
-        made,
+        numpy_array(table["made"].combine_chunks()),
         integers(table["until"], NEVER) if ends else np.broadcast_to(np.int64(NEVER), len(table)),
-        lengths,
-        numbers.flatten().to_numpy(),
+        np.diff(numpy_array(lists.offsets).astype(np.int64)) * numpy_array(lists.is_valid()),
+        numpy_array(lists.flatten()),
     )
 
 
 def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
     labels, index = labelled(column)
-    known = int64_array([codes.get(label, -1) for label in labels])
+    known = np.fromiter(map(codes.get, labels, repeat(-1)), np.int64, len(labels))
     found: Int64Array = known[index]
     if (known < 0).any() and (found < 0).any():
         row = int(np.argmin(np.where(found < 0, position, NEVER)))

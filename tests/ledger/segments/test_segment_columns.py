@@ -16,10 +16,13 @@ from forecast_ledger.ledger.model.log import START, Recorded
 from forecast_ledger.ledger.segments import segment_columns
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
+    chosen,
     join,
+    numpy_array,
     other_events,
     pyarrow,
     rebuild,
+    row_numbers,
     to_columns,
 )
 from tests.support import oracle
@@ -97,6 +100,17 @@ def test_a_forecast_in_another_form_is_kept_as_its_json() -> None:
     columns = columns_of(rows)
     assert (len(columns.forecasts), len(columns.others)) == (0, 2)
     assert [*chain.from_iterable(rebuild(columns, START))] == rows
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.int32(), pa.int64()])
+def test_arrays_of_any_part_become_those_of_numpy_and_back(kind: pa.DataType) -> None:
+    """As pyarrow itself converts them: whole ones, parts that begin within a byte, and empty ones."""
+    every = pa.array([number % 3 == 0 for number in range(20)]).cast(kind)
+    for part in (every, every.slice(3, 9), every.slice(7, 0), every.slice(20), pa.array([], kind)):
+        assert numpy_array(part).tolist() == part.to_pylist()
+        rows = numpy_array(part)
+        back = chosen(rows) if pa.types.is_boolean(kind) else row_numbers(rows)
+        assert back.to_pylist() == part.to_pylist()
 
 
 def test_parts_are_joined_column_by_column() -> None:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import product
@@ -161,6 +163,16 @@ def test_a_table_that_no_part_has_reads_the_forecasts_when_it_is_asked_for(seaso
     for name in ("forecasts", "score_parts", "leaderboard_by_group"):
         assert len(whole.table(name)) or name == "leaderboard_by_group"
         assert here.table(name).digest() == whole.table(name).digest()
+
+
+def test_a_board_from_segments_imports_no_pandas(season: Path) -> None:
+    """Some ways of pyarrow between its arrays and those of NumPy import it, and each process would wait for it."""
+    program = (
+        "import sys, forecast_ledger; forecast_ledger.replay(sys.argv[1], trust='files', engine='threads', "
+        "tables=['leaderboard']).table('leaderboard').digest(); sys.exit('pandas' in sys.modules)"
+    )
+    folder = season.with_name("season.db.segments")
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
 
 
 def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(season: Path) -> None:
