@@ -26,7 +26,7 @@ def pointer_in(command: Struct, field: str, wanted: Any = None) -> str:
     >>> pointer_in(feed, "prices.a/b", 2)
     '/quotes/0/prices/a~1b'
     """
-    if wanted is not None and (places := _places(command, field, wanted)):
+    if wanted is not None and (places := _pointers_to(command, field, wanted)):
         return places[0]
     first = _PART.match(field)
     if first is None or not hasattr(command, first["name"] or ""):
@@ -49,7 +49,7 @@ def pointer_in(command: Struct, field: str, wanted: Any = None) -> str:
     return pointer
 
 
-def _places(command: Struct, field: str, wanted: Any) -> list[str]:
+def _pointers_to(command: Struct, field: str, wanted: Any) -> list[str]:
     """Return the one pointer to a value, in a field of the command, or of the items of its lists; else none."""
     names = field.split(".")
     found = [*islice(_found(command, names, wanted), 2)]

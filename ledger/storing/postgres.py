@@ -23,7 +23,7 @@ from forecast_ledger.ledger.storing.database import CONNECTIONS, Rows, StoredRow
 
 _NAME = "stored_events"  # the library's name for the table
 # What the table is, in a schema that is given, or else in the first one that the URL's options say is searched.
-_FOUND = """
+_DESCRIBE_TABLE = """
 SELECT named.schema, space.oid IS NOT NULL, relkind::text, (
     SELECT array_agg(attname || ' ' || format_type(atttypid, NULL) ORDER BY attnum)
     FROM pg_attribute WHERE attrelid = kind.oid AND attnum > 0 AND NOT attisdropped
@@ -87,7 +87,7 @@ class Postgres(Rows):
             raise
 
     def _open(self, schema: str, *, read_only: bool) -> None:
-        look = partial(_fetch, query=_FOUND, values=(schema, schema, _NAME))
+        look = partial(_fetch, query=_DESCRIBE_TABLE, values=(schema, schema, _NAME))
         [found] = self._pool.answer(look)
         if not found[1]:
             named = found[0] or "that the URL's options name"

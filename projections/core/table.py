@@ -112,8 +112,8 @@ class Table:
 
     def __getitem__(self, column: str) -> list[Any]:
         """Return the values of a column as printed. Raises KeyError: no such column; the message has the nearest."""
-        values = self.values[self._place(column)]
-        return [*printed_values(plain_values(values), self.columns[self._place(column)].kind)]
+        values = self.values[self._index_of(column)]
+        return [*printed_values(plain_values(values), self.columns[self._index_of(column)].kind)]
 
     def __repr__(self) -> str:
         """Return the first rows as printed, no wider than a page."""
@@ -123,7 +123,7 @@ class Table:
     def _ipython_key_completions_(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def _place(self, column: str) -> int:
+    def _index_of(self, column: str) -> int:
         """Return the index of a column. Raises KeyError: there is none with this name."""
         names = [each.name for each in self.columns]
         if column not in names:
@@ -199,7 +199,7 @@ class Table:
         {'participant': 'B', 'score': '1.852570525'}
         """
         for name in filter(None, (value, by)):
-            self._place(name)
+            self._index_of(name)
         return chart(self.columns, [*self.rows_at(np.arange(min(MOST_CHARTED + 1, len(self)))).printed()], value, by)
 
     def only(self, column: str, label: str) -> "Table":
@@ -244,11 +244,11 @@ class Table:
 
     def numbers(self, column: str) -> Any:
         """Return the values of a column that does not hold ids."""
-        return self.values[self._place(column)]
+        return self.values[self._index_of(column)]
 
     def ids(self, column: str) -> Ids:
         """Return the values of a column of ids. Raises, first that applies: KeyError (no such column), TypeError."""
-        ids = self.values[self._place(column)]
+        ids = self.values[self._index_of(column)]
         if not isinstance(ids, Ids):
             raise TypeError(f"{column} is not a column of ids")
         return ids

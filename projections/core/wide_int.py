@@ -260,7 +260,7 @@ def _floored_sums(
     for begin in range(0, len(rows), _AT_ONCE):
         chunk = rows[begin : begin + _AT_ONCE]
         part = slice(*np.searchsorted(pieces, [begin, begin + _AT_ONCE]).tolist())
-        sums = _sums_by_place(_limbs(numbers.take(chunk)), reciprocals, which[chunk], pieces[part] - begin)
+        sums = _sums_by_digit(_limbs(numbers.take(chunk)), reciprocals, which[chunk], pieces[part] - begin)
         wide = np.pad(sums, ((0, 0), (0, totals.shape[1] - sums.shape[1])))
         totals[run[part]] += _carried(wide, _LIMB_BITS)  # less than 2^18 each, whatever the number of chunks
     return _carried(totals, _LIMB_BITS).T[dropped:]
@@ -300,7 +300,7 @@ def _digits(numbers: list[int]) -> Int64Array:
     return digits
 
 
-def _sums_by_place(
+def _sums_by_digit(
     limbs: list[Int64Array], reciprocals: Int64Array, which: Int64Array, starts: Int64Array
 ) -> Int64Array:
     """Return the sums of the products of all limbs, by run and digit, shape (runs, digits)."""

@@ -202,13 +202,13 @@ def _blocks(changes: _Changes, by_age: Int64Array, unit: int) -> Iterator[_Block
         chosen = np.append(standing[-matter:], new)  # the rest have weight 0, even after newer ones end
         if len(chosen):
             offset = np.cumsum([0, *map(len, tables[:-1])])[table] + changes.stand[first:past]
-            index = _places(begins[chosen], ends[chosen], np.arange(first, past, dtype=np.int32), offset)
+            index = _numbers(begins[chosen], ends[chosen], np.arange(first, past, dtype=np.int32), offset)
             yield _Block(first, by_age[chosen], np.concatenate(tables).take(index))
         standing = np.append(standing, new)
         standing = standing[ends[standing] > past]
 
 
-def _places(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: Int64Array) -> Int64Array:
+def _numbers(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: Int64Array) -> Int64Array:
     """Return each interval's number from the oldest after each change; shape (changes, intervals).
 
     The newest has the number `newest`; an interval that does not stand has the number 0.

@@ -167,11 +167,11 @@ def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64
     codes, whose = np.unique(standing.participant, return_inverse=True)
     names = [labels[code] if code < len(labels) else "" for code in codes.tolist()]  # "" for those without a vote
     by_id = sorted(range(len(names)), key=names.__getitem__)
-    order = np.lexsort((_places(by_id)[whose], forecasts.at[standing.row]))
-    return _places(order)
+    order = np.lexsort((_indices(by_id)[whose], forecasts.at[standing.row]))
+    return _indices(order)
 
 
-def _places(order: Int64Array | list[int]) -> Int64Array:
+def _indices(order: Int64Array | list[int]) -> Int64Array:
     """Return the index of each number in an order."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

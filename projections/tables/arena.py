@@ -156,13 +156,13 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
         scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
         for record in board:
             level = level_of(record.key[1]) or ""
-            by_profit, by_brier = bisect_left(places, worth[record.key]) + 1, _place(record.brier, scored)
+            by_profit, by_brier = bisect_left(places, worth[record.key]) + 1, _rank(record.brier, scored)
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
     return columns_of_rows(rows, _ARENA_LEADERBOARD.columns)
 
 
-def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
+def _rank(brier: Fraction | None, scored: list[Fraction]) -> int | None:
     """Return the rank of a Brier score among sorted scores; None without a score."""
     return None if brier is None else bisect_left(scored, brier) + 1
 

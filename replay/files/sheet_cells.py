@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, rea
 from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import LONGEST_RECORD, SourceRecord
 
-_Found = TypeVar("_Found")
+_Value = TypeVar("_Value")
 
 
 def read_parquet(
@@ -190,7 +190,7 @@ def shown_sheets(file: IO[bytes]) -> list[str]:
     return _read(file, _shown)
 
 
-def _read(file: IO[bytes], what: Callable[[Any], _Found]) -> _Found:
+def _read(file: IO[bytes], what: Callable[[Any], _Value]) -> _Value:
     """Return what a function finds in a workbook that is neither too large nor damaged."""
     if not file.seekable():
         raise Refused("bad_csv", "", None, "a workbook cannot be read from a pipe", remedy="save it, and name the file")
@@ -334,7 +334,7 @@ class _SheetParser:
                 raise ValueError(f"row {row} comes after row {self._row}")
             self._row, self._column = row, 0
         elif name == "c":
-            row, column = _place(attributes["r"]) if "r" in attributes else (self._row, self._column + 1)
+            row, column = _row_and_column(attributes["r"]) if "r" in attributes else (self._row, self._column + 1)
             if row != self._row or column <= self._column:
                 raise ValueError(f"cell {attributes.get('r')} is not in its place")
             self._column, self._has_value, self._has_formula = column, False, False
@@ -345,7 +345,7 @@ class _SheetParser:
             self._has_formula = True
         elif name == "mergeCell":
             first, _, last = attributes["ref"].partition(":")
-            self.extent.merged.append((*_place(first), *_place(last or first)))
+            self.extent.merged.append((*_row_and_column(first), *_row_and_column(last or first)))
             if len(self.extent.merged) > MOST_MERGED:
                 raise ValueError(f"it has more than {MOST_MERGED:,} areas of merged cells")
 
@@ -462,10 +462,10 @@ def _records(rows: Sequence[SheetRow], reads: Callable[[str], bool], delimiter: 
             yield number, cells, source
 
 
-def _place(reference: str) -> tuple[int, int]:
+def _row_and_column(reference: str) -> tuple[int, int]:
     """Return the row and the column of a cell. Raises ValueError.
 
-    >>> _place("A1"), _place("AB12")
+    >>> _row_and_column("A1"), _row_and_column("AB12")
     ((1, 1), (12, 28))
     """
     letters = reference.rstrip("0123456789")

@@ -427,11 +427,11 @@ def _gives(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Decimal)
     """Return whether a zero point gives the places of a quarter, the middle and three quarters of the scale."""
     last = len(places) - 1
     some = (last // 4, last // 2, 3 * last // 4)
-    return all(abs(_place(at, last, (zero, lower, upper)) - places[at]) <= _CLOSE * (upper - lower) for at in some)
+    return all(abs(_point(at, last, (zero, lower, upper)) - places[at]) <= _CLOSE * (upper - lower) for at in some)
 
 
-def _place(at: int, last: int, scale: tuple[Decimal, Decimal, Decimal]) -> Decimal:
-    """Return the place number `at` of `last` on a logarithmic scale: zero point, lower and upper end."""
+def _point(at: int, last: int, scale: tuple[Decimal, Decimal, Decimal]) -> Decimal:
+    """Return the point number `at` of `last` on a logarithmic scale: zero point, lower and upper end."""
     exact, (zero, lower, upper) = _DIGITS, scale
     ratio = exact.divide(upper - zero, lower - zero)
     power = exact.power(ratio, exact.divide(Decimal(at), Decimal(last)))
@@ -443,7 +443,7 @@ def _gives_days(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Dec
     last = len(places) - 1
     some = (last // 4, last // 2, 3 * last // 4, *range(last + 1))  # those that most zero points miss first
     return not lower <= zero <= upper and all(
-        places[at] - 1 <= _place(at, last, (zero, lower, upper)) < places[at] + DAY + 1 for at in some
+        places[at] - 1 <= _point(at, last, (zero, lower, upper)) < places[at] + DAY + 1 for at in some
     )
 
 

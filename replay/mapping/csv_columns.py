@@ -129,10 +129,10 @@ def is_part(name: str) -> bool:
     return _PART.fullmatch(name) is not None
 
 
-def places_of(name: str, parts: set[str], used: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def columns_by_field(name: str, parts: set[str], used: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the columns of each field, with the name of the chosen column for its parts.
 
-    >>> places_of("Q1", {"#cell", "#1"}, {"id": ["Email", "#1"], "probability": ["#cell"]})
+    >>> columns_by_field("Q1", {"#cell", "#1"}, {"id": ["Email", "#1"], "probability": ["#cell"]})
     {'id': ['Email', 'Q1'], 'probability': ['Q1']}
     """
     return {

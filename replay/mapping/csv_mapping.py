@@ -49,8 +49,8 @@ from forecast_ledger.replay.mapping.csv_columns import (
     LongField,
     WideColumns,
     cell_test,
+    columns_by_field,
     is_part,
-    places_of,
 )
 from forecast_ledger.replay.mapping.csv_reader import (
     RECEIVED,
@@ -195,7 +195,7 @@ class CommandReader:
         if self.wide is None:
             return [ChosenColumn("", {}, self.places)]
         return [
-            ChosenColumn(name, parts, places_of(name, self.wide.parts, self.places))
+            ChosenColumn(name, parts, columns_by_field(name, self.wide.parts, self.places))
             for name, parts in self.wide.chosen(header).items()
         ]
 
