@@ -253,7 +253,10 @@ class SQLiteTables:
 
 
 def _create_statement(table: Layout) -> str:
-    """Return the statement that creates a table; SQLite stores its text."""
+    """Return the statement that creates a table; SQLite stores its text, with which a later one is compared.
+
+    An export has its tables from sqlite-utils, which knows no WITHOUT ROWID; `insert_rows` writes the rows of both.
+    """
     columns = ", ".join(f'"{name}" {kind}' for name, kind in table.columns)
     keys = ", ".join(f'"{name}"' for name in table.key_names())
     return f'CREATE TABLE "{table.name}" ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID'
