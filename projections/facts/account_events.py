@@ -19,7 +19,7 @@ from forecast_ledger.projections.facts.accounts import (
     AccountKey,
     Attempt,
     Holding,
-    Place,
+    MovedShares,
     Ruling,
     Trade,
 )
@@ -139,7 +139,7 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
     books.progress(event.contest).count_positions(opened, event.at)
     price = event.price if isinstance(event, events.SharesSold) else None
     known_from = BEFORE_ALL if quote is None else quote.known_from
-    books.enter(position, event, change, Place(code, holding.share, number, price), known_from)
+    books.enter(position, event, change, MovedShares(code, holding.share, number, price), known_from)
 
 
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
@@ -179,7 +179,7 @@ def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
         price = PROBABILITY * exact_share(event.payout, event.payout_unit)
     facts.books.progress(event.contest).count_positions(-holding.is_open() * _completes(facts, event), event.at)
     holding.status = change.kind
-    facts.books.enter(position, event, change, Place(holding.question, holding.share, event.position, price))
+    facts.books.enter(position, event, change, MovedShares(holding.question, holding.share, event.position, price))
 
 
 def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> None:
@@ -187,7 +187,7 @@ def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> 
     holding.status = "open" if holding.shares else "closed"
     facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
     change = change_of(event)._replace(shares=-end.shares, cost=-end.cost, fee=-end.fee)
-    facts.books.enter(position, event, change, Place(holding.question, holding.share, event.position, end.price))
+    facts.books.enter(position, event, change, MovedShares(holding.question, holding.share, event.position, end.price))
 
 
 def _holding(facts: Facts, event: events.PositionEvent) -> Holding:

@@ -52,8 +52,8 @@ class Movement(NamedTuple):
         return 0 if self.kind in EXTERNAL_KINDS else self.cash + self.cost
 
 
-class Place(NamedTuple):
-    """Where a movement changes shares: question, share and number of the position, and the price of a share.
+class MovedShares(NamedTuple):
+    """The shares that a movement changes: question, share and number of the position, and the price of a share.
 
     They are as in a Movement.
     """
@@ -64,7 +64,7 @@ class Place(NamedTuple):
     price: Fraction | int | None = None
 
 
-NOWHERE = Place()
+NO_SHARES = MovedShares()
 
 
 class Trade(NamedTuple):
@@ -223,7 +223,7 @@ class Books:
         position: int,
         event: events.AccountEvent,
         change: Change,
-        place: Place = NOWHERE,
+        shares: MovedShares = NO_SHARES,
         known_from: int = BEFORE_ALL,
     ) -> None:
         """Enter a movement; known_from: the instant from which the quote of a trade is known, µs."""
@@ -231,7 +231,7 @@ class Books:
         account = self.accounts[key]
         account.counts_from = max(account.counts_from, event.at, known_from)
         counts_from, kind = account.counts_from, change.kind
-        movement = Movement(position, counts_from, key, kind, *place[:3], *change[1:4], place.price, change.fee)
+        movement = Movement(position, counts_from, key, kind, *shares[:3], *change[1:4], shares.price, change.fee)
         account.cash += movement.cash
         account.realised += movement.realised
         account.fees += movement.fee

@@ -18,7 +18,7 @@ from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.shapes import (
     OF_ANSWERS,
     USUAL,
-    Found,
+    RoleColumns,
     Shape,
     answer_row,
     listed_columns,
@@ -62,7 +62,7 @@ class Forecasts(NamedTuple):
     """
 
     table: Table
-    roles: Mapping[str, Found]
+    roles: Mapping[str, RoleColumns]
     shape: Shape
     kind: str
     times: Instants | None
@@ -158,7 +158,7 @@ def _understood(table: Table, options: Options, *, alone: bool, known: str) -> F
     return _checked(found._replace(numbers=written))
 
 
-def _times(table: Table, roles: Mapping[str, Found], options: Options) -> Instants | None:
+def _times(table: Table, roles: Mapping[str, RoleColumns], options: Options) -> Instants | None:
     if "time" not in roles:
         return None
     [column] = roles["time"].columns[:1]
@@ -203,7 +203,7 @@ class Answers(NamedTuple):
     """
 
     table: Table
-    roles: Mapping[str, Found]
+    roles: Mapping[str, RoleColumns]
     named: bool = False
 
     def columns(self, role: str) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ def understand_answers(table: Table, options: Options, *, apart: bool) -> Answer
         raise unnamed(table, roles, ["question", "outcome"])
     if apart and "option" in roles:
         own, option = roles["question"], roles.pop("option")
-        return Answers(table, {**roles, "question": Found((*own.columns, *option.columns[:1]), own.said)})
+        return Answers(table, {**roles, "question": RoleColumns((*own.columns, *option.columns[:1]), own.said)})
     return Answers(table, roles, named=apart)
 
 

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.replay.mapping.csv_cells import AS_ONE
 from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
-from forecast_ledger.replay.scoring.shapes import Found
+from forecast_ledger.replay.scoring.shapes import RoleColumns
 from forecast_ledger.replay.scoring.written import (
     distinct,
     general_meaning,
@@ -140,7 +140,7 @@ def independent(found: Forecasts) -> Forecasts:
     roles = {role: each for role, each in found.roles.items() if role != "option"}
     if not found.shape.wide:
         own = found.roles["question"]
-        roles["question"] = Found((*own.columns, *found.columns("option")[:1]), own.said)
+        roles["question"] = RoleColumns((*own.columns, *found.columns("option")[:1]), own.said)
     options = {question: tuple(names) for question, names in apart.items()}
     return found._replace(kind="binary", items=items, roles=roles, apart=options)
 
@@ -153,7 +153,7 @@ def answers_beside(found: Forecasts, options: Options) -> Answers:
     texts = {*distinct(found.table.columns[found.columns("outcome")[0]])}
     if is_yes_or_no(texts, options) and not texts & {*found.table.columns[option]}:
         return Answers(found.table, found.roles)
-    return Answers(found.table, {**found.roles, "question": Found(tuple(columns), said=False)}, named=True)
+    return Answers(found.table, {**found.roles, "question": RoleColumns(tuple(columns), said=False)}, named=True)
 
 
 def own_columns(found: Forecasts) -> Fields:

@@ -62,14 +62,14 @@ OF_ANSWERS = ("question", "outcome", "opens", "closes", "title")
 _GROUPS = {role: [{*group.split()} for group in groups] for role, groups in USUAL.items()}
 
 
-class Found(NamedTuple):
+class RoleColumns(NamedTuple):
     """The columns of a role: several for a question that is told by several. said: the caller named them."""
 
     columns: tuple[str, ...]
     said: bool
 
 
-Roles = Mapping[str, Found]
+Roles = Mapping[str, RoleColumns]
 
 
 def plain(name: str) -> str:
@@ -95,13 +95,13 @@ def check_named(tables: Collection[Table], options: Options) -> None:
                 raise Refused("ambiguous", role, column, detail, remedy="correct the name after --column")
 
 
-def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str, Found]:
+def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str, RoleColumns]:
     """Return the columns of a table that have one of these roles. Refuses: ambiguous (two columns may be one of them).
 
     A column has one role: the first, in the order of USUAL, whose names it has; one that the caller names has no other.
     """
     given = {role: tuple(each for each in options.columns.get(role, ()) if each in table.columns) for role in roles}
-    found = {role: Found(columns, said=True) for role, columns in given.items() if columns}
+    found = {role: RoleColumns(columns, said=True) for role, columns in given.items() if columns}
     taken = {column for each in found.values() for column in each.columns}
     for role in USUAL:
         if role not in roles or role in options.columns or _is_of_other_form(role, found):
@@ -111,7 +111,7 @@ def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str
             detail = f"{table.name}: each of the columns {', '.join(map(repr, candidates))} may be the {role}"
             raise Refused("ambiguous", role, None, detail, remedy=f"name one: --column {role}={_shell(candidates[0])}")
         if candidates:
-            found[role] = Found(tuple(candidates), said=False)
+            found[role] = RoleColumns(tuple(candidates), said=False)
             taken.add(candidates[0])
     return found
 
@@ -189,7 +189,7 @@ class Shape(NamedTuple):
         return column.removeprefix(self.prefix)
 
 
-def shape_of(table: Table, roles: Mapping[str, Found], options: Options, needed: Sequence[str] = ()) -> Shape:
+def shape_of(table: Table, roles: Mapping[str, RoleColumns], options: Options, needed: Sequence[str] = ()) -> Shape:
     """Return the shape of a table, in which these roles are found. Refuses: ambiguous.
 
     needed: the other roles that a row for each forecast needs, to be named together with that of its number.
@@ -216,7 +216,7 @@ def shape_of(table: Table, roles: Mapping[str, Found], options: Options, needed:
     return Shape(wide, rest, levels, _prefix(rest) if wide == "options" else "")
 
 
-def answer_row(table: Table, roles: Mapping[str, Found]) -> str:
+def answer_row(table: Table, roles: Mapping[str, RoleColumns]) -> str:
     """Return the name in the row that has the answers, of a table with a column for each question; "" if none has.
 
     Refuses: ambiguous (several).
@@ -231,7 +231,7 @@ def answer_row(table: Table, roles: Mapping[str, Found]) -> str:
     return "".join(found)
 
 
-def _without_answers(table: Table, roles: Mapping[str, Found]) -> Table:
+def _without_answers(table: Table, roles: Mapping[str, RoleColumns]) -> Table:
     name = answer_row(table, roles)
     if not name:
         return table
@@ -242,7 +242,7 @@ def _without_answers(table: Table, roles: Mapping[str, Found]) -> Table:
     )
 
 
-def _wide(table: Table, roles: Mapping[str, Found], rest: Sequence[str]) -> str:
+def _wide(table: Table, roles: Mapping[str, RoleColumns], rest: Sequence[str]) -> str:
     """Return what the columns are, which nobody said. Refuses: ambiguous."""
     if "question" not in roles:
         return "questions"
