@@ -1,6 +1,8 @@
 """A log whose beginning is in a folder of segments: their columns up to a cut, and the rows after them."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -65,8 +67,7 @@ class SealedLog:
         A file is compared with its SHA-256 before it is read, once. every_row: rebuild the rows from all columns, and
         check their digests, before the columns are given. Raises Corrupt at a row that was changed.
         """
-        for segment in self.manifest.segments:
-            columns = self._columns(segment, () if every_row else without)
+        for segment, columns in self._one_by_one() if every_row else self._read_ahead(without):
             at = max(int(integers(table["recorded_at"]).max()) for table in columns.rows if len(table))
             part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
             if is_last:
@@ -82,6 +83,21 @@ class SealedLog:
             yield part
             if is_last:
                 return
+
+    def _one_by_one(self) -> Iterator[tuple[Segment, SegmentColumns]]:
+        """Yield each segment and all its columns, of which memory then holds no others."""
+        for segment in self.manifest.segments:
+            yield segment, self._columns(segment, ())
+
+    def _read_ahead(self, without: Collection[str]) -> Iterator[tuple[Segment, SegmentColumns]]:
+        """Yield each segment and its columns, but for some; a thread reads the next one while this one is used."""
+        segments = self.manifest.segments
+        with ThreadPoolExecutor(1) as aside:
+            found = deque(aside.submit(self._columns, each, without) for each in segments[:1])
+            for number, segment in enumerate(segments, 1):
+                columns = found.popleft().result()
+                found.extend(aside.submit(self._columns, each, without) for each in segments[number : number + 1])
+                yield segment, columns
 
     def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
         """Return the columns of a segment, after a check of the files. Raises Corrupt, Unavailable."""
