@@ -24,7 +24,7 @@ WITHHELD = {  # why there is no interval
     "heavy_tails": "too few clusters for scores of which a few may make most of the sum (fewer than "
     f"{', '.join(f'{least} for {name}' for name, least in LEAST_HEAVY.items())})",
     "rare_outcome": f"fewer than {LEAST_OUTCOMES} of its yes-no questions, or groups of them, have the rarer answer",
-    "constant_score": "the same score in all samples",
+    "constant_score": "every sample gives the same score",
     "apart": "more than one sample of twenty leaves scores that no common questions connect",
     "many_participants": "the effects of questions would take too long to fit in every sample",
 }

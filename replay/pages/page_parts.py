@@ -152,7 +152,7 @@ def row_anchor(contest: str, kind: str, number: int) -> str:
 
 def in_table(table: str) -> str:
     """Say where everything is that a page has only a part of."""
-    return f"forecast-ledger table LOG {table} prints all"
+    return f"whoever has the log can print all: forecast-ledger table LOG {table}"
 
 
 def beyond(every: int, noun: str, table: str) -> list[str]:

@@ -251,16 +251,23 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def without_intervals(rows: Sequence[Row]) -> list[str]:
-    """Say why rows of the table `intervals` have none, a sentence for each reason.
+    """Say why rows of the table `intervals` have none, a sentence for each reason, or one if no row has any.
 
-    >>> without_intervals([{"withheld": "constant_score"}, {"withheld": ""}])
-    ['There is no interval for 1 of 2: the same score in all samples.']
+    >>> few, same, some = ({"withheld": reason} for reason in ("few_clusters", "constant_score", ""))
+    >>> without_intervals([same, some])
+    ['There is no interval for 1 of 2: every sample gives the same score.']
+    >>> without_intervals([same, same])
+    ['There are no intervals: every sample gives the same score.']
+    >>> [found] = without_intervals([few, same, same])
+    >>> found[:74]
+    'There are no intervals: for 2 of 3, every sample gives the same score; for'
     """
-    reasons = Counter(row["withheld"] for row in rows if row["withheld"])
-    return [
-        f"There is no interval{f' for {own:,} of {len(rows):,}' * (own < len(rows))}: {WITHHELD[reason]}."
-        for reason, own in sorted(reasons.items())
-    ]
+    reasons = sorted(Counter(row["withheld"] for row in rows if row["withheld"]).items())
+    told = [(f"for {own:,} of {len(rows):,}", WITHHELD[reason]) for reason, own in reasons]
+    if not told or sum(own for _, own in reasons) < len(rows):
+        return [f"There is no interval {who}: {why}." for who, why in told]
+    whole = told[0][1] if len(told) == 1 else "; ".join(f"{who}, {why}" for who, why in told)
+    return [f"There are no intervals: {whole}."]
 
 
 def board_finding(rows: Sequence[Row]) -> str:

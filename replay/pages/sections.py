@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet
+from forecast_ledger.ledger.model.rules import NEVER_LATE, TAG, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.clusters import cluster_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
@@ -50,6 +51,7 @@ from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
 from forecast_ledger.replay.reading.descriptions import (
+    FURTHER,
     describe_board,
     describe_order,
     describe_score,
@@ -59,6 +61,7 @@ from forecast_ledger.replay.reading.studies import sample_notes
 
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
 SAMPLED = {"interval", "possible ranks", "first in samples", "prize interval"}  # columns that rest on samples
+ALL_BUT_NOTHING = 0.995  # a share that is 100% in print
 LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
@@ -198,7 +201,7 @@ def _board(
         ]
     shown = {heading: cells for heading, cells in columns.items() if any(cells)}
     note = _board_note(projections.facts.contests[name].opened.rules, board, intervals, shown, bool(adjusted))
-    if scale != (min(numbers), max(numbers)):
+    if "interval" in shown and scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
     seed = intervals[0]["seed"] if SAMPLED & {*shown} else ""
@@ -207,6 +210,8 @@ def _board(
         del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
     note += f" {sentences(sample_notes(projections, name))}"
+    if seed:
+        note += f" {_independence(projections, name)}"
     return Part("Leaderboard", note, "Leaderboard, best first", cells, seed)
 
 
@@ -220,14 +225,24 @@ def _board_note(
         sentences.insert(
             0,
             f"The questions are resampled {draws:,} times, some of them several times and others not. An interval has "
-            f"more than {level} of the scores, so that it covers {level} with few questions, too. “First in samples” "
-            "is the share of the samples in which a participant has rank 1; it is no probability of being the best.",
+            f"a little more than the middle {level} of a participant's scores in these samples; in simulated contests, "
+            "such intervals of 95% held the expected score in 93% to 96%. “First in samples” is the share of the "
+            "samples in which a participant has rank 1; it is no probability of being the best.",
         )
+        silent = any(sure["first"] is None and sure["rank"] is not None for sure in intervals)
+        if silent and sum(float(sure["first"] or 0) for sure in intervals) < ALL_BUT_NOTHING:
+            sentences.insert(1, "In the other samples, somebody is first for whom no share is printed.")
     if "possible ranks" in names:
         sentences.append(
-            "“Possible ranks” are those that a test of all participants at once cannot rule out; it asks for "
-            "more than the samples do, so it leaves many."
+            f"“Possible ranks” are those that a test of all participants at once cannot rule out: in {level} of "
+            "such contests, everybody's rank by expected score is among them."
         )
+        if any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
+            sentences.append(
+                "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
+                "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
+                "other, and not that clusters be many."
+            )
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
@@ -244,6 +259,17 @@ def _board_note(
             f"Coverage is of the whole time in which questions were open; on average, {attainable} of it was scored."
         )
     return " ".join(sentences)
+
+
+def _independence(projections: Projections, name: str) -> str:
+    """Say what a cluster of a contest is, and what the numbers that rest on samples assume of clusters."""
+    contest = projections.facts.contests[name]
+    field, level = contest.opened.rules.clusters[0], contest.opened.rules.level_ppm
+    shared = sorted({cluster_of(projections.facts.questions[code], field) for code in contest.entries} - {""})
+    what = f"A cluster is all questions of one {field.removeprefix(TAG)}, such as {shared[0]}. " if shared else ""
+    sure, wrong = (percent(share, 10**6) for share in (level, 10**6 - level))
+    doubt = "neighbouring rounds of one season, for example, are hardly so"
+    return f"{what}{sure} and {wrong} hold if clusters are independent of each other; {doubt}."
 
 
 def _scale(numbers: Sequence[float]) -> tuple[float, float]:
@@ -271,6 +297,7 @@ _CLOCKS = {
     "claimed": "a forecast counts from the instant at which it was made, as its author claims",
     "recorded": "a forecast counts from the instant at which the ledger recorded it",
 }
+_FORMULAS = {"A score is", "On a range", "By quantiles", "The board", "A take is", "Rules of trading"}
 _STATES = {
     "open": "open: its board is not sealed, and may change",
     "sealed": "sealed: its board does not change any more",
@@ -412,7 +439,11 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
     )
     told.append(
-        ("Clock", _CLOCKS[rules.clock] + f"; {own:,} questions have an instant of their own that counts" * bool(own))
+        (
+            "Clock",
+            _CLOCKS[rules.clock]
+            + f"; {count(own, 'question')} {'is' if own == 1 else 'are'} scored at one instant" * bool(own),
+        )
     )
     if rules.late_minutes != NEVER_LATE:
         late = f"{rules.late_minutes:,} minutes after the instant that it claims counts from its recording"
@@ -420,10 +451,13 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
     if rules.take != "none":
         told.append(("A take is", TAKES[rules.take].words))
-    told.append(("Further rules", "; ".join(further_rules(rules))))
+    drawn = any(sure["score_low"] is not None for sure in _intervals(projections, row["contest"]))
+    unsaid = "" if drawn else FURTHER["level_ppm"](rules)
+    told.append(("Further rules", "; ".join(words for words in further_rules(rules) if words != unsaid)))
     if excluded := _excluded(projections, row["contest"]):
         told.append(("Excluded", excluded))
-    return [(name, words) for name, words in told if words]
+    times = " \N{MULTIPLICATION SIGN} "
+    return [(name, words.replace(" x ", times) if name in _FORMULAS else words) for name, words in told if words]
 
 
 def _excluded(projections: Projections, name: str) -> str:

@@ -155,6 +155,16 @@ def _percent(ppm: int) -> str:
     return f"{format_fixed(ppm, 10**4)}%"
 
 
+def _zone(minutes: int) -> str:
+    """Return the name of a zone so many minutes east of UTC.
+
+    >>> _zone(-300), _zone(330)
+    ('UTC-5', 'UTC+5:30')
+    """
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' * bool(rest)}"
+
+
 def _has_logarithm(rules: RuleSet) -> bool:
     return bool(kernels_of(rules) & {*LOGARITHMS})
 
@@ -203,7 +213,7 @@ FURTHER: dict[str, Callable[[RuleSet], str]] = {
         f"a forecast recorded more than {rules.late_minutes:,} minutes after the instant it claims counts from then on"
         * (rules.late_minutes != NEVER_LATE)
     ),
-    "day_minutes": lambda rules: f"days are {rules.day_minutes} minutes east of UTC" * bool(rules.day_minutes),
+    "day_minutes": lambda rules: f"days are those of {_zone(rules.day_minutes)}" * bool(rules.day_minutes),
     "coverage_period": lambda rules: (
         "a coverage is a share of the period until the answer was known" * (rules.coverage_period == "actual")
     ),

@@ -94,7 +94,7 @@ def test_a_score_that_does_not_move_has_no_limits(log: str) -> None:
     """The two groups are of different kinds, so that each is drawn once in every replicate."""
     found = explain(log, "interval", "cup", "ada")
     assert (found.number["drawn"], found.number["clusters"]) == (2, 2)
-    assert found.number["withheld"] == "constant_score: the same score in all samples"
+    assert found.number["withheld"] == "constant_score: every sample gives the same score"
     assert not found.number.keys() & {"score_low", "prize_low"}
     assert not any("drawn_in_low" in part for part in found.parts)
     assert found.number["samples"] == "4 questions in 2 clusters by group, as if no two clusters had anything in common"

@@ -179,11 +179,12 @@ def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
     monkeypatch.setattr(page_parts, "BEST", 1)
     report(log(crowd(["ada", "bob", "cy"])), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    whole = "forecast-ledger table LOG participant_review prints all"
+    whole = "whoever has the log can print all: forecast-ledger table LOG participant_review"
     assert f"The best 1 and the worst 1 of 3 questions; {whole}" in words
     assert f"Not shown: sections about participants after the first 2 of 3; {whole}." in words
-    assert "3: 3 resolved; from q0 to q2; forecast-ledger table LOG questions prints all" in words
-    few = "it would be drawn from fewer than 5 forecasts; forecast-ledger table LOG calibration prints all"
+    every = whole.replace("participant_review", "questions")
+    assert f"3: 3 resolved; from q0 to q2; {every}" in words
+    few = f"it would be drawn from fewer than 5 forecasts; {whole.replace('participant_review', 'calibration')}"
     assert f"Not shown: how often what was forecast happened. Reason: {few}." in words
 
 
@@ -449,7 +450,9 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
     assert "ada is first with 0.0100, and cy second with 0.3212 (lower is better)" in words
     effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions are too few to tell"
     assert f"ada forecast on 1 of 2 questions; {effects}" in words
-    assert "There is no interval" in words
+    assert "There are no intervals: scores in fewer than 20 clusters" in words
+    assert "intervals are of 95%" not in words
+    assert "an arrow points" not in words
     assert "that rests on samples" not in words
     assert "The seed of the samples" not in words
 
