@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.studies.grounds import WITHHELD
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.blocks import escape_controls
 
@@ -299,18 +300,21 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
     'Only ada may be the best'
     >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
-    'Only bob may be the best of the 1 with enough questions to tell'
-    >>> who_may_be_first([ada | {"rank_set_low": low} for low in (1, 1, None)])
-    'Any of the 2 participants with enough questions to tell may be the best'
+    'Only bob may be the best of the 1 with scores in at least 20 clusters; ada is not among these'
+    >>> who_may_be_first([ada | {"rank": rank, "rank_set_low": low} for rank, low in ((1, 1), (2, 1), (3, None))])
+    'Any of the 2 participants with scores in at least 20 clusters may be the best'
     """
     names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
     if not names:
         return ""
     told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
-    among = f" of the {told:,} with enough questions to tell" * (told < ranked)
+    enough = f"with scores in at least {LEAST_CLUSTERS} clusters"
+    among = f" of the {told:,} {enough}" * (told < ranked)
+    outside = [row["participant"] for row in rows if row["rank"] == 1 and row.get("rank_set_low") is None]
+    untold = f"; {outside[0]} is not among these" if len(outside) == 1 else ""
     if len(names) == 1:
-        return f"Only {names[0]} may be the best{among}"
+        return f"Only {names[0]} may be the best{among}{untold}"
     if among and len(names) == told:
-        return f"Any of the {told:,} participants with enough questions to tell may be the best"
+        return f"Any of the {told:,} participants {enough} may be the best{untold}"
     listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
-    return f"Any of {len(names):,} participants may be the best{among}{listed}"
+    return f"Any of {len(names):,} participants may be the best{among}{listed}{untold}"

@@ -82,7 +82,7 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
         sections.append(section)
         pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
     page = _page(season, sections, Path(redacted(fspath(log))).name, Path(out).name, contests)
-    page |= {"ledger": name, "vega": VEGA_LITE if pictures else ""}
+    page |= {"ledger": name, "vega": VEGA_LITE if pictures else "", "shared": any(same.values())}
     html = environment.get_template("page.html.jinja").render(page=page)
     if specs is not None:
         _write_specifications(Path(specs), pictures)

@@ -13,6 +13,7 @@ from forecast_ledger.projections.studies.clusters import cluster_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
+from forecast_ledger.replay.pages.charts import FEWEST
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,
     NONE,
@@ -70,7 +71,13 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     intervals = _intervals(projections, name)
     board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
     findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
-    findings += _paid(projections, name, board) + _doubts(board, adjusted)
+    if adjusted and len(findings) > 1:
+        lower = "lowest" if lower_is_better(projections.facts.contests[name].opened.rules) else "highest"
+        findings[0] += f"; the best has the {lower} expected mean score on the questions that it forecasts on"
+    fair = _with_effects_removed(board, adjusted)
+    findings = [*fair, *findings]
+    findings[0] += _too_few(board, intervals)
+    findings += _paid(projections, name, board) + ([] if fair else _few_forecasts(board))
     if intervals:
         return _board(projections, name, anchor, intervals, adjusted), findings
     prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
@@ -116,14 +123,17 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
 
 
 def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str]:
-    """Say which share of the pool the largest prize is, if there are prizes."""
+    """Say which share of the pool the largest prize is, if there are prizes, and what it does not say."""
     prizes = {row["participant"]: float(row["prize"] or 0) for row in board}
     whole = sum(prizes.values())
     if not whole:
         return []
     most = max(prizes, key=lambda who: prizes[who])
-    currency = projections.facts.contests[name].opened.currency
-    return [f"{most} wins most: {prizes[most]:,.2f} of {whole:,.2f} {currency}".rstrip()]
+    opened = projections.facts.contests[name].opened
+    won = f"{most} wins most: {prizes[most]:,.2f} of {whole:,.2f} {opened.currency}".rstrip()
+    power = [base for base in ("e^", "2^") if base in TAKES[opened.rules.take].words]
+    grows = f"; a take grows as {power[0]}score, so that a small lead may win most" if power else ""
+    return [f"{won}{grows}; prizes say nothing of how sure a lead is"]
 
 
 def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
@@ -139,27 +149,47 @@ def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
     return {row["participant"]: row for row in rows} if {row["part"] for row in rows} == {1} else {}
 
 
-def _doubts(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
-    """Say why the first of a board may not be the best."""
+def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
+    """Say who leads if the effects of questions are removed, where the first of a board missed some."""
     first = next((row for row in board if row["rank"] == 1), None)
-    if first is None:
+    if first is None or not adjusted:
         return []
-    findings, (done, every) = list[str](), map(int, first["completion"].split("/"))
+    done, every = map(int, first["completion"].split("/"))
     enough = [row for row in adjusted.values() if 2 * row["questions"] >= every]
     best = min(enough, key=lambda row: row["rank"], default=first)
-    sharing = {row["participant"] for row in enough if row["rank"] == best["rank"]}
+    leads = first["participant"] in {row["participant"] for row in enough if row["rank"] == best["rank"]}
+    if len(enough) < FEWEST or (done == every and leads):
+        return []
     only = "only " * (2 * done < every)
-    if len(enough) > 1 and first["participant"] not in sharing:
-        among = f" of {len(enough):,} who forecast on at least half of them" * (len(enough) < len(adjusted))
-        findings.append(
-            f"{first['participant']} forecast on {only}{done:,} of {count(every, 'question')}; with the effects of "
-            f"questions removed, {best['participant']} is first{among}, with forecasts on {best['questions']:,}"
-        )
-    elif only:
-        findings.append(f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}")
+    among = f" of the {len(enough):,} who forecast on at least half of them" * (len(enough) < len(adjusted))
+    removed = f"{best['participant']} is first{among}, with forecasts on {best['questions']:,}"
+    words = (
+        "The order of scores compares different questions, and is no order of skill: "
+        f"{first['participant']} forecast on {only}{done:,} of {count(every, 'question')}; with the effects of "
+        f"questions removed, {f'it is first as well{among}' if leads else removed}"
+    )
+    return [words]
+
+
+def _few_forecasts(board: Sequence[Row]) -> list[str]:
+    """Say if the first of a board forecast on less than half of the questions."""
+    first = next((row for row in board if row["rank"] == 1), None)
+    done, every = (0, 0) if first is None else map(int, first["completion"].split("/"))
+    if first is None or 2 * done >= every:
+        return []
+    return [f"{first['participant']} forecast on less than half of the questions: {done:,} of {every:,}"]
+
+
+def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
+    """Say at the end of a sentence that nothing tells how sure an order is, if so."""
+    ranked = [row for row in board if row["rank"] is not None]
+    if not ranked:
+        return ""
+    every = int(ranked[0]["completion"].split("/")[1])
     if every < LEAST_CLUSTERS:
-        findings.append(f"{count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell")
-    return findings
+        return f", but {count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell"
+    untold = intervals and all(row["rank_set_low"] is None for row in intervals)
+    return ", but no test tells how sure that is" if untold and len(ranked) > 1 else ""
 
 
 def _board(

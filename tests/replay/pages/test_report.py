@@ -448,8 +448,13 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
     words = means_over(given, log, tmp_path)
     assert "ada is first with 0.0100, and bob second with 0.4250" not in words  # cy is second, with (.0025 + .64) / 2
     assert "ada is first with 0.0100, and cy second with 0.3212 (lower is better)" in words
-    effects = "with the effects of questions removed, cy is first, with forecasts on 2. 2 questions are too few to tell"
-    assert f"ada forecast on 1 of 2 questions; {effects}" in words
+    effects = (
+        "with the effects of questions removed, cy is first, with forecasts on 2, but 2 questions are too few to tell"
+    )
+    order = (
+        "The order of scores compares different questions, and is no order of skill: ada forecast on 1 of 2 questions"
+    )
+    assert f"{order}; {effects}. ada is first" in words
     assert "There are no intervals: scores in fewer than 20 clusters" in words
     assert "intervals are of 95%" not in words
     assert "an arrow points" not in words
@@ -467,7 +472,8 @@ def test_a_first_rank_by_take_is_not_said_to_be_by_score(log: Any, tmp_path: Pat
     """The rules of metaculus-2022 rank by take."""
     report(log("metaculus-2022"), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
-    assert "B is first with 1.853, and A second with -0.229 (higher is better; ranks are by take)" in words
+    assert "B is first with 1.853, and A second with -0.229 (higher is better; ranks are by take), but" in words
+    assert "; a take grows as e^score, so that a small lead may win most; prizes say nothing of how sure" in words
     assert not re.search(r" -0(\.0+)? ", words)  # 0 has no sign
 
 
@@ -484,8 +490,8 @@ def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_p
     words = means_over(given, log, tmp_path)
     assert f"{leads} is first with" in words
     told = (
-        "ada forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of 2 who forecast "
-        "on at least half of them, with forecasts on 4. 4 questions are too few to tell"
+        "ada forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of the 2 who "
+        "forecast on at least half of them, with forecasts on 4, but 4 questions are too few to tell"
     )
     assert (told in words) == (leads == "ada")
     assert ("with the effects of questions removed" in words) == (leads == "ada")
@@ -543,6 +549,7 @@ def test_the_list_of_contests_has_the_main_finding_of_each_whole(log: Any, tmp_p
     [best, second] = replay(path).table("leaderboard").only("contest", "cup").rows()
     assert f"{best['participant']} is first with" in listed
     assert f"and {second['participant']} second with" in listed
+    assert "but 3 questions are too few to tell" in listed
 
 
 def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path) -> None:
@@ -554,6 +561,7 @@ def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path
     assert facts.contests["plain"].entries.keys() == facts.contests["hidden-only"].entries.keys()
     assert "Same questions in plain, under other rules" in words
     assert "Same questions in hidden-only, under other rules" in words
+    assert "where their boards agree, that is no second evidence" in words
 
 
 def test_a_finding_says_how_sure_it_is() -> None:
