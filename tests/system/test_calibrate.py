@@ -50,12 +50,11 @@ def test_the_table_in_the_documentation_is_of_all_kinds_and_holds() -> None:
 @pytest.mark.parametrize("kind", [Kind(SAME[:2]), Kind(SAME * 3), Kind(SAME, questions=50, missing=0.3)])
 def test_equals_are_told_apart_as_seldom_as_is_said(kind: Kind) -> None:
     """By sets of ranks, and by tests of pairs, all at once: in 5% of contests, as far as so few contests can tell."""
-    found = [
-        [CLAIMS[claim][1](run)[0] for claim in ("all sets of ranks", "all pairs")] for run in simulated(kind, RUNS)
-    ]
+    claims = ("all sets of ranks", "all pairs")
+    found = [[CLAIMS[claim][1](run)[0] for claim in claims] for run in simulated(kind, RUNS // 2)]
     for claim in zip(*found, strict=True):
         assert None not in claim
-        assert sum(map(bool, claim)) >= 0.86 * RUNS
+        assert sum(map(bool, claim)) >= 0.86 * len(found)
 
 
 @pytest.mark.parametrize("kind", ["null", "peer"])
