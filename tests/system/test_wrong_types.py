@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -366,19 +367,21 @@ def fault_of(name: str, argument: str, call: Callable[[], Any]) -> str:
 def test_a_function_with_a_value_of_any_type_for_any_argument_says_which_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its result, a documented error, or a TypeError that names the function, the argument and what it takes."""
+    """Its result, a documented error, or a TypeError that names the function, the argument and what it takes.
+
+    In a short run, every other value for each argument, which are others for the next.
+    """
     monkeypatch.chdir(tmp_path)
     found, tried = [], 0
     for name, (function, right) in calls(tmp_path).items():
-        for argument in right():
-            for kind, wrong in WRONG.items():
-                if argument in CALLBACKS and callable(wrong):
-                    continue
-                tried += 1
-                if fault := fault_of(name, argument, partial(function, **right() | {argument: wrong})):
-                    found.append((name, argument, kind, fault[:90]))
+        for number, (argument, (kind, wrong)) in enumerate(product(right(), WRONG.items())):
+            if (LONG == 1 and number % 2) or (argument in CALLBACKS and callable(wrong)):
+                continue
+            tried += 1
+            if fault := fault_of(name, argument, partial(function, **right() | {argument: wrong})):
+                found.append((name, argument, kind, fault[:90]))
     assert found == []
-    assert tried > 5_000
+    assert tried > 2_500
 
 
 def offered() -> set[str]:
