@@ -405,8 +405,8 @@ def test_every_division_is_updated() -> None:
     updates = dict.fromkeys(BUILT, 0)
     for recorded in (tournament(), trading(0)):
         incremental = IncrementalTables()
-        for event in recorded:
-            incremental.add([event])
+        for begin in range(0, len(recorded), 20):
+            incremental.add(recorded[begin : begin + 20])
             for update in incremental.updates():
                 updates[update.table.name] += 1
             incremental.forget()

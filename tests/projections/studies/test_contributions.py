@@ -19,6 +19,7 @@ from tests.support.seeds import seed_of
 Unit = list[str]
 Scores = Mapping[str, tuple[Fraction, Fraction]]
 GRAIN, FINE = 10**18, 10**24
+FLIPS = 99  # replicates with signs turned, of which a contest has 999
 BY_KIND = {"kind_means": 1, "kind_means_third": 3}
 
 
@@ -88,6 +89,7 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
 ) -> None:
     """Whatever the total is; the sums of contributions are as far apart as totals are, to 1e-15."""
     monkeypatch.setattr(rank_sets, "LEAST_CLUSTERS", 2)
+    monkeypatch.setattr(rank_sets, "FLIPS", FLIPS)
     for number in range(times(2)):
         recorded = oracle.history(*season(RULES[name], number, weights))
         projections = Projections(oracle.facts_in(recorded))
@@ -108,7 +110,7 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
             apart = (board[one].score - board[kept[0]].score) * GRAIN - (sum(other) - sum(own[0]))
             assert abs(apart) < 1000 * max(rules.least_coverage, 1) * len(members)
         seed = seed_of("intervals", grouped(of), projections.table("scores").rows())
-        flips = [turned(seed, replicate, len(members)) for replicate in range(999)]
+        flips = [turned(seed, replicate, len(members)) for replicate in range(FLIPS)]
         expected = by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))
         by_total = rules.rank_by == "total" or rules.take == "positive_square"
         for each, row in enumerate(rows):
