@@ -98,7 +98,7 @@ def test_a_name_that_does_not_exist_is_refused_with_those_that_do() -> None:
 @pytest.fixture
 def log(tmp_path: Path) -> str:
     """A log of two accounts, with ticks from March 1 to March 4."""
-    return written(tmp_path / "log.db", [structs.replace(each, id=f"c{n}") for n, each in enumerate(NUMBERED)])
+    return written(tmp_path / "log.db", NUMBERED)
 
 
 def test_the_command_line_passes_conditions_and_a_span_down(log: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import pytest
 from forecast_ledger import explain, replay
 from forecast_ledger.ledger.core.errors import Refused
 from tests.projections.studies.test_designs import toy
-from tests.support import oracle
 from tests.support.given import exclusion
 from tests.support.logs import written
 
@@ -16,7 +15,7 @@ from tests.support.logs import written
 @pytest.fixture
 def log(tmp_path: Path) -> str:
     """The contest of the toy example, where H may have no rank."""
-    return written(tmp_path / "log.db", oracle.with_ids([*toy(), exclusion(participant="H", level="no_rank")]))
+    return written(tmp_path / "log.db", [*toy(), exclusion(participant="H", level="no_rank")])
 
 
 def test_the_parts_have_the_mean_that_the_table_has(log: str) -> None:

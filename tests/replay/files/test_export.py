@@ -27,16 +27,10 @@ from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.exports import EVERYTHING, FORMS, TITLES, contents, digests, export_log, exported
+from tests.support.exports import EVERYTHING, FORMS, TITLES, contents, digests, exported
 from tests.support.logs import commands_of, rows, written
 
 FILES = [form for form in FORMS if form != "sqlite"]
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The stories' log."""
-    return export_log(tmp_path_factory.mktemp("export") / "log.db")
 
 
 @pytest.fixture(scope="module")

@@ -22,16 +22,10 @@ from forecast_ledger.replay.files.manifest import read_manifest
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.replay.cli.test_main import run
-from tests.support.exports import FORMS, export_log
+from tests.support.exports import FORMS
 
 TABLES = ["scores", "leaderboard", "journal", "marks"]  # with every kind of decimal but terms, and takes
 Column = list[Any]
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The stories' log."""
-    return export_log(tmp_path_factory.mktemp("floats") / "log.db")
 
 
 @pytest.fixture(scope="module")

@@ -20,17 +20,11 @@ from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from tests.support import forging, oracle
-from tests.support.exports import FORMS, export_log, exported, resealed
+from tests.support.exports import FORMS, exported, resealed
 from tests.support.given import NOW, forecast, opened, resolution
 from tests.support.logs import commands_of, rows, written
 
 FILES = [form for form in FORMS if form != "sqlite"]
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The stories' log."""
-    return export_log(tmp_path_factory.mktemp("restore") / "log.db")
 
 
 @pytest.fixture(scope="module")

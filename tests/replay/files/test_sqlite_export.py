@@ -19,17 +19,11 @@ from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.exports import EVERYTHING, TITLES, export_log, exported
+from tests.support.exports import EVERYTHING, TITLES, exported
 from tests.support.given import choices, contest, day, entry, forecast, opened, removal, resolution, withdrawal
 from tests.support.logs import written
 
 Db = sqlite3.Connection
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The stories' log."""
-    return export_log(tmp_path_factory.mktemp("database") / "log.db")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -27,8 +26,7 @@ STORY: list[AnyCommand] = [
 @pytest.fixture
 def log(tmp_path: Path) -> str:
     """A log in which the last event claims an earlier instant than the one before."""
-    commands = [structs.replace(command, id=f"c{number}") for number, command in enumerate(STORY)]
-    return written(tmp_path / "log.db", commands, at=MARCH)
+    return written(tmp_path / "log.db", STORY, at=MARCH)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ def test_a_cut_is_before_the_first_event_that_claims_a_later_instant(
 def test_a_rename_shows_from_its_log_position_on_whatever_instant_it_claims(tmp_path: Path) -> None:
     """It may claim the beginning; a cut before an event that precedes it is a beginning of the log without it."""
     story: list[AnyCommand] = [opened(), forecast(at=day(11)), forecast(at=day(14)), renaming(to="ada.b", at=day(5))]
-    log = written(tmp_path / "log.db", [structs.replace(each, id=f"c{n}") for n, each in enumerate(story)], at=MARCH)
+    log = written(tmp_path / "log.db", story, at=MARCH)
     for until, who in (("2026-03-12", {"ada"}), ("2026-03-14", {"ada.b"})):
         shown = run("table", log, "forecasts", "--as-of-claimed", until, "--format", "json").stdout
         assert {row["participant"] for row in json.loads(shown)} == who
