@@ -45,7 +45,7 @@ from forecast_ledger.projections.facts.event_checks import (
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
-_LONG = 64  # rows of a run of one question, from which on runs are moved whole
+_LONG = 512  # rows of a run of one question, from which on runs are moved whole: for fewer, threads wait for each other
 _WITHIN_64_BITS = "numbers of at most 64 bits"
 
 
