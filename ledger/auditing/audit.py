@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec import UNSET, UnsetType, json, structs
 
-from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
+from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck, PlainForecast
 from forecast_ledger.ledger.auditing.rebuild import CommandReading, rebuilt_commands
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
@@ -55,14 +55,14 @@ class Audit:
         cut: True if the log may end within its last command.
         """
         for page in pages:
-            if decided := self._page(page):
+            if decided := self.decide(page):
                 yield decided
         if self._pending:
             self._command(self._pending, None, cut=cut)
             yield self._pending
 
-    def _page(self, page: Sequence[Recorded]) -> Sequence[Recorded]:
-        """Decide the commands that end in a page; return their rows."""
+    def decide(self, page: Sequence[Recorded]) -> Sequence[Recorded]:
+        """Decide the commands that certainly end in the next rows; return their rows. `pages` decides the last one."""
         pending, start, end = self._pending, 0, len(page)
         if pending:
             start = _until_another(page, 0, pending[0].command_id)
@@ -80,6 +80,17 @@ class Audit:
             rest = after
         self._pending = [*page[rest:]]
         return [*pending, *page[start:rest]]
+
+    def take(self, forecasts: Sequence[PlainForecast]) -> Sequence[Recorded] | None:
+        """Apply the next rows, which are forecasts; return the rows of the command before them, which is then decided.
+
+        None if the decider might not record one of them: then decide the whole log by `pages` alone. Raises Corrupt: it
+        would not record the command before them; the rows after it are not named as `pages` names them.
+        """
+        decided, self._pending = self._pending, []
+        if decided:
+            self._command(decided, None)
+        return decided if self._forecasts.take(forecasts, self._commands) else None
 
     def _apply(self, recorded: Recorded) -> None:
         for table, key, value in evolve(recorded.event, self.state, recorded.position):

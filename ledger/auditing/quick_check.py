@@ -4,7 +4,7 @@ It accepts only events that the decider would record; an event that it does not 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from msgspec import UNSET, json
@@ -27,25 +27,65 @@ from forecast_ledger.ledger.model.canonical import (
     probabilities_content,
     probability_content,
 )
-from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
+from forecast_ledger.ledger.model.events import ForecastMade, NumericRange, QuestionOpened
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> canonical bytes of its numbers; None if not accepted.
 _Form = Callable[[ForecastMade, bool], bytes | None]
-_Taking = tuple[
-    int, StandingOf, bytes, _Form
-]  # when a question closes, µs; what stands on it; its canonical id; its form
+QuestionForm = tuple[bytes, _Form]  # the canonical id of a question, and its form
+# A forecast alone in its command, of which `ForecastForms.says` is true, by a digest of its normal form: its question
+# and participant, when it is made, µs, the id of its command, and its log position.
+PlainForecast = tuple[str, str, int, str, int]
+_Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
 _encode = json.encode
 
 
+class ForecastForms:
+    """What a forecast on each question must be like, whatever comes before it in the log.
+
+    The form of a question never changes, so it is cached, and it is the same in a part of a log as in all of it.
+    """
+
+    def __init__(self) -> None:
+        self._forms: dict[str, QuestionForm] = {}
+        self._participants: dict[str, bytes] = {}  # valid id -> its canonical bytes
+
+    def of(self, name: str, question: QuestionState | QuestionOpened) -> QuestionForm:
+        """Return the form of a question, which is the state of it or its first event."""
+        return self._forms.get(name) or self._forms.setdefault(name, (_encode(name), _form(question)))
+
+    def says(self, recorded: Recorded, form: QuestionForm) -> bool | None:
+        """Return whether the digest of a command is that of its forecast, which is on the question with this form.
+
+        None if the row is no forecast, or one that the decider might not record even if the question takes it. The
+        command may have more events than this one.
+        """
+        event, (question_id, canonical) = recorded.event, form
+        if type(event) is not ForecastMade or event.attestation is not None or recorded.provenance is not UNSET:
+            return None
+        if event.until is not None or event.points is not None or event.normalized is not None:
+            return None
+        numbers = canonical(event, recorded.normal is True)
+        participant = self._participants.get(event.participant) or self._participant(event.participant)
+        if numbers is None or not participant or event.at < FIRST_INSTANT or not _is_id(recorded.command_id):
+            return None
+        return _is_said(recorded, question_id, participant, numbers)
+
+    def _participant(self, participant: str) -> bytes:
+        """Return the canonical bytes of an id; none if it is not valid."""
+        if not _is_id(participant):
+            return b""
+        encoded = self._participants[participant] = _encode(participant)
+        return encoded
+
+
 class ForecastCheck:
-    """A quick check of forecasts against a state. The form of a question never changes, so it is cached."""
+    """A quick check of forecasts against a state."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._forms: dict[str, tuple[bytes, _Form]] = {}  # question -> its canonical id, its form
-        self._participants: dict[str, bytes] = {}  # valid id -> its canonical bytes
+        self._forms = ForecastForms()
         self._is_normal = False  # whether a command is known by its normal form, as all after it must be
         self.first_forms = 0, 0  # how many are known by the first form, and the log position of the last one
 
@@ -70,7 +110,7 @@ class ForecastCheck:
         were applied.
         """
         taking: dict[str, _Taking | None] = {}  # only forecasts are applied: a question stays as it is
-        number, several = begin, self._state.several_ids()
+        number, several, says = begin, self._state.several_ids(), self._forms.says
         for number in range(begin, len(rows) - 1):
             recorded = rows[number]
             event, command_id = recorded.event, recorded.command_id
@@ -78,24 +118,14 @@ class ForecastCheck:
                 break
             at, name, who = event.at, event.question, event.participant
             known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
-            if known is None or who in several or event.attestation is not None:
+            if known is None or who in several or at >= known[0]:
                 break
-            if event.until is not None or event.points is not None or event.normalized is not None:
-                break
-            if recorded.provenance is not UNSET:
-                break
-            closed_at, standing, question_id, form = known
-            is_normal = recorded.normal is True
-            last, numbers = standing.get(who), form(event, is_normal)
-            if numbers is None or not FIRST_INSTANT <= at < closed_at:
-                break
+            _, standing, form = known
+            last = standing.get(who)
             if last is not None and at < (last if isinstance(last, int) else last[0]):
                 break
-            participant = self._participants.get(who) or self._participant(who)
-            if not (participant and _is_id(command_id)):
-                break
-            if not _is_said(recorded, question_id, participant, numbers):
-                if is_normal or self._is_normal or not DIGEST.fullmatch(recorded.command):
+            if not (said := says(recorded, form)):
+                if said is None or recorded.normal is True or self._is_normal or not DIGEST.fullmatch(recorded.command):
                     break
                 note_lossy(recorded.position)
             if not self.note_form(recorded):
@@ -106,28 +136,35 @@ class ForecastCheck:
             number = max(len(rows) - 1, begin)
         return number - begin
 
+    def take(self, forecasts: Iterable[PlainForecast], commands: dict[str, int]) -> bool:
+        """Apply forecasts; return False at the first that the decider might not record. commands: see `accept`."""
+        taking: dict[str, _Taking | None] = {}
+        several = self._state.several_ids()
+        for name, who, at, command_id, position in forecasts:
+            known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
+            if known is None or who in several or at >= known[0] or command_id in commands:
+                return False
+            standing = known[1]
+            last = standing.get(who)
+            if last is not None and at < (last if isinstance(last, int) else last[0]):
+                return False
+            commands[command_id] = position
+            standing[who] = at
+            self._is_normal = True
+        return True
+
     def _taking(self, name: str) -> "_Taking | None":
         """Return a question that takes forecasts; None if it may not."""
         question = unsettled_question(name, self._state)
         if question is None:
             return None
-        question_id, form = self._forms.get(name) or self._form(name, question)
-        return question.closed_at, self._state.standing_on(name), question_id, form
+        return question.closed_at, self._state.standing_on(name), self._forms.of(name, question)
 
-    def _participant(self, participant: str) -> bytes:
-        """Return the canonical bytes of an id; none if it is not valid."""
-        if not _is_id(participant):
-            return b""
-        encoded = self._participants[participant] = _encode(participant)
-        return encoded
 
-    def _form(self, name: str, question: QuestionState) -> tuple[bytes, _Form]:
-        if question.range is None:
-            form = _binary if question.kind == "binary" else _probabilities(question.outcomes)
-        else:
-            form = _measures(question.range) if question.range.measures else _cdf(question.range)
-        self._forms[name] = _encode(name), form
-        return self._forms[name]
+def _form(question: QuestionState | QuestionOpened) -> _Form:
+    if question.range is None:
+        return _binary if question.kind == "binary" else _probabilities(question.outcomes)
+    return _measures(question.range) if question.range.measures else _cdf(question.range)
 
 
 def _is_said(recorded: Recorded, question: bytes, participant: bytes, numbers: bytes) -> bool:

@@ -6,8 +6,7 @@ from threading import Lock
 from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import NewRows, decode_row, row_bytes
+from forecast_ledger.ledger.model.log import NewRows, row_bytes
 
 LOCK_TIMEOUT = 30  # s, how long to wait for other writers
 CONNECT_TIMEOUT = 10  # s, how long to wait for a server
@@ -89,6 +88,9 @@ class TakenError(Exception):
     """Another writer has appended at this log position; it did not take a turn."""
 
 
+UNTYPED = object()  # in place of a type, for rows that are kept without one
+
+
 class Fault(NamedTuple):
     """A fault that a database finds in its own file; position: the log position, 0 if unknown."""
 
@@ -133,9 +135,20 @@ class Rows(Protocol):
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """Return what `select` returns, with the event type of each row: bytes, unless the column holds no text.
 
-        Rows without such a column have that of the event in the row.
+        Rows without such a column have UNTYPED.
         """
-        return [(at, row, TAGS[type(decode_row(row, at).event)].encode()) for at, row in self.select(after, limit)]
+        return [(at, row, UNTYPED) for at, row in self.select(after, limit)]
+
+    def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:  # noqa: ARG002 - others need it
+        """Return the JSON of the events of some types up to a log position, in order; nothing is checked.
+
+        None if they cannot be found without reading all rows, or if other processes cannot read the rows.
+        """
+        return None
+
+    def bound(self, end: int) -> None:  # noqa: ARG002 - others need it
+        """Let nothing after a log position be prepared: it is not going to be read."""
+        return
 
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows."""

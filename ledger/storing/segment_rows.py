@@ -1,7 +1,7 @@
 """The rows of a folder of segments, for all that reads a log: rebuilt from the columns, a page at a time."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from forecast_ledger.ledger.segments.segment_columns import (
     pyarrow,
     rebuild,
     says_another,
+    schemas,
     sealed_digests,
 )
 from forecast_ledger.ledger.segments.segment_files import (
@@ -49,6 +50,7 @@ class SegmentRows(Rows):
         self._columns = lru_cache(maxsize=1)(self._read_columns)
         self._page: tuple[int, list[bytes]] = 1, []  # the log position of its first row, and rows rebuilt last
         self._following = iter(list[list[bytes]]())  # the pages after it
+        self._bound = self.newest()
 
     def select(self, after: int, limit: int) -> Page:
         """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
@@ -86,6 +88,22 @@ class SegmentRows(Rows):
                 self.check_current()
                 yield Fault(damage.position, str(damage.args[1]))
 
+    def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:
+        """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
+        if type(self._folder) is not type(Path()):  # a remote one is another kind of path
+            return None
+        found, names = list[str](), {name for schema in schemas() for name in schema.names}
+        for segment in self._segments:
+            others = up_to(self._read_columns(segment, names - {"position", "type", "event"}), end).others
+            chosen = pyarrow().compute.is_in(others["type"].cast("string"), pyarrow().array(tags))
+            found += others.filter(chosen)["event"].to_pylist()
+        return found
+
+    def bound(self, end: int) -> None:
+        """See `Rows`."""
+        self._forget_page()
+        self._bound = end
+
     def turn(self) -> AbstractContextManager[Never]:
         """Raise Unavailable."""
         raise Unavailable(f"{self.location}: {READ_ONLY}")
@@ -93,14 +111,17 @@ class SegmentRows(Rows):
     def close(self) -> None:
         """Forget the columns."""
         self._columns.cache_clear()
+        self._forget_page()
+
+    def _forget_page(self) -> None:
         self._page, self._following = (1, []), iter(())
 
-    def _read_columns(self, segment: Segment) -> SegmentColumns:
-        """Return the columns of a segment, after a check of its files. Raises Corrupt, Unavailable."""
+    def _read_columns(self, segment: Segment, without: Collection[str] = ()) -> SegmentColumns:
+        """Return the columns of a segment, but for some, after a check of its files. Raises Corrupt, Unavailable."""
         try:
             for file in segment.files:  # first: pyarrow ends the process at some damage
                 check_file(self._folder, file, segment.first)
-            return read_columns(self._folder, segment)
+            return read_columns(self._folder, segment, without=without)
         except Corrupt:
             self.check_current()
             raise
@@ -122,7 +143,12 @@ class SegmentRows(Rows):
             columns, before = self._columns(segment), segment.before
             if start > segment.first:
                 columns, before = _after(columns, start - 1), _mark(segment, start - 1)
-            yield from checked_rows(columns, segment, before)
+            for end in (self._bound, segment.last) if start <= self._bound < segment.last else (segment.last,):
+                pages = checked_rows(columns if end == segment.last else up_to(columns, end), segment, before, end)
+                for rows in pages:
+                    yield rows
+                    before = Checkpoint(before.position + len(rows), log.stated_digest(rows[-1]))
+                columns = columns if end == segment.last else _after(columns, end)
             start = segment.last + 1
 
 
@@ -160,9 +186,12 @@ def check_rows(folder: Path, segment: Segment, after: int, end: int) -> None:
             return
 
 
-def checked_rows(columns: SegmentColumns, segment: Segment, before: Checkpoint) -> Iterator[list[bytes]]:
+def checked_rows(
+    columns: SegmentColumns, segment: Segment, before: Checkpoint, end: int | None = None
+) -> Iterator[list[bytes]]:
     """Yield the rows in pages. Those at marks, and the last one, have the digests that the manifest states.
 
+    end: the log position of the last row, if that is not the last one of the segment.
     Raises Corrupt, also at a row that finalizes a contest, if the columns state another digest of it.
     """
     position = trusted = before.position
@@ -180,5 +209,5 @@ def checked_rows(columns: SegmentColumns, segment: Segment, before: Checkpoint) 
             if first <= at <= position and log.stated_digest(rows[at - first]) != digest:
                 raise says_another(at, "digest")
         yield rows
-    if position != segment.last:
+    if position != (segment.last if end is None else end):
         raise Corrupt(position + 1, f"the segment up to {segment.last} has no such row", "store")

@@ -1,5 +1,6 @@
 """Rows in an SQLite file, in the table that the recorder of eventsourcing creates; no other kind of file is opened."""
 
+import json
 import os
 import re
 import sqlite3
@@ -26,7 +27,7 @@ from eventsourcing.sqlite import (
 )
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
-from forecast_ledger.ledger.model.log import NewRows, row_bytes
+from forecast_ledger.ledger.model.log import NewRows, event_text, row_bytes
 from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
@@ -119,6 +120,14 @@ class SQLite(Rows):
             (*row, topic.decode(self._encoding, "replace").encode() if isinstance(topic, bytes) else topic)
             for *row, topic in rows
         ]
+
+    def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:
+        if self.place == "":
+            return None
+        which = "topic IN (SELECT value FROM json_each(?)) AND originator_version <= ? ORDER BY originator_version"
+        with self._files.reading() as cursor:
+            found = _fetch(cursor, _ROWS + which, (self._name, json.dumps([*tags]), end))
+        return [event_text(row.decode()) for _, row in found]
 
     def newest(self) -> int:
         query = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = ?"  # noqa: S608

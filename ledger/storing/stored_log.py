@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, ins
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing import database, forks
@@ -51,6 +52,7 @@ __all__ = [
     "segments_beside",
 ]
 
+LARGEST = 2**63 - 1  # log position
 PAGE = 500  # rows; their events still fit into the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 _SHOWN = 10  # names of ledgers in a message, at most
@@ -177,20 +179,28 @@ class StoredLog:
             raise Corrupt(missing, "the row is missing", "positions")
         return [_checked(position, state) for position, state in rows]
 
-    def pages_with_types(self, limit: int = PAGE) -> Iterator[tuple[list[bytes], list[object]]]:
-        """Return every row, page by page, with the event type stored beside each: bytes, unless it is no text.
+    def pages_with_types(
+        self, limit: int = PAGE, after: int = 0, end: int = LARGEST
+    ) -> Iterator[tuple[list[bytes], list[object]]]:
+        """Return the rows after a position up to another, page by page, with the event type stored beside each.
 
-        Raises Corrupt, Unavailable.
+        It is bytes, unless it is no text; UNTYPED if the store has no types. Raises Corrupt, Unavailable.
         """
-        after = 0
-        while True:
+        if end < LARGEST:
+            self._rows.bound(end)
+        while after < end:
             with self._in_use(after):
-                typed = self._rows.select_typed(after, limit)
+                typed = self._rows.select_typed(after, min(limit, end - after))
                 rows = _states(after, [row[:2] for row in typed] or self._missed(after, limit))
             if not rows:
                 return
             yield rows, [row[2] for row in typed[: len(rows)]]
             after += len(rows)
+
+    def events_of(self, kinds: Sequence[type[Event]], end: int) -> list[str] | None:
+        """See `Rows.events_of`. Raises Unavailable, Corrupt."""
+        with self._in_use():
+            return self._rows.events_of([TAGS[kind] for kind in kinds], end)
 
     def faults(self) -> list[Fault]:
         """Check the database file, and return its faults. Raises Unavailable, Corrupt."""

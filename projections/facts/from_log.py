@@ -60,8 +60,16 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     ...     list(facts(ledger.read()).contests)
     ['spring']
     """
-    facts = Facts()
-    columns = [forecasts for page in pages if (forecasts := file_page(facts, page)) is not None]
+    return facts_after(Facts(), [], pages)
+
+
+def facts_after(facts: Facts, columns: list[ForecastPage], pages: Iterable[Sequence[Recorded]]) -> Facts:
+    """Return the facts of events that are filed, but for the columns of their forecasts, and of those after them.
+
+    Raises Corrupt at an event that does not fit those before it.
+    """
+    filed = (file_page(facts, page) for page in pages)
+    columns = [*columns, *(forecasts for forecasts in filed if forecasts is not None)]
     facts.held = laid_out(facts, gather_forecasts(facts, columns))
     return facts
 
@@ -81,10 +89,17 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
     facts.as_of = page[-1].position
     facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
     try:
-        return _forecast_columns(facts, forecasts) if forecasts else None
+        return forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
         fault = mismatch(f"{_WITHIN_64_BITS}, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, fault) from None
+
+
+def file_columns(facts: Facts, page: ForecastPage) -> ForecastPage:
+    """File the next forecasts of a log, which have the codes of the facts; return them."""
+    facts.as_of = max(facts.as_of, int(page.position[-1]))
+    facts.books.clock = max(facts.books.clock, int(page.at.max()))
+    return page
 
 
 def status(facts: Facts, as_of: int | None = None) -> Status:
@@ -258,7 +273,7 @@ def _file_change(
         facts.closings.append((position, code, end))
 
 
-def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastPage:
+def forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastPage:
     """Return the forecasts among the events of a page as columns; new participants get codes."""
     questions, participants = facts.question_codes.codes, facts.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]

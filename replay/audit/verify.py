@@ -14,15 +14,16 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Refused
 from forecast_ledger.ledger.core.version import code_version
-from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import TAGS, TextKept
-from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded, unseal_row
+from forecast_ledger.ledger.model.events import TextKept
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_row
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_repr
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.table import PART_ROWS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.audit.row_checker import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
+from forecast_ledger.replay.audit.side_by_side import Beginning, verified_beginning
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 
@@ -156,135 +157,6 @@ def _toml_value(value: str | int) -> str:
     return msgspec.json.encode(value).decode()
 
 
-ROW_CHECKS = ("positions", "digests", "schemas", "clock", "store")
-INDEPENDENT_CHECKS = {"clock", "store"}  # a failure of these does not stop other checks
-_LONGEST = 100  # characters of a value that may be long
-_TAG_BYTES = {kind: tag.encode() for kind, tag in TAGS.items()}
-LabelledRows = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that the store has for each
-
-
-class RowChecker:
-    """Checks every row up to a cut, and keeps the first damage that each check finds.
-
-    damage: that damage, by check. imported: how many rows have imported times. last: the log position
-    and digest of the last row checked. stopped: whether the store could not be read up to the cut.
-    """
-
-    def __init__(self, cut: Cut) -> None:
-        self.damage: dict[str, Corrupt] = {}
-        self.last = log.START
-        self.stopped = False
-        self._cut = cut
-        self.imported = 0
-        self._recorded_at = -(2**63)
-
-    def pages(self, pages: Iterator[LabelledRows]) -> Iterator[list[Recorded]]:
-        """Check page after page; pass the events on for as long as every row is correct."""
-        try:
-            for rows, topics in pages:
-                after = self.last.position
-                page = self._correct_page(rows)
-                whole = bool(page) or all(self._check_row(row, page) for row in rows)
-                self._compare_types(after, page, topics)
-                if page and not self.damage.keys() & {"positions", "digests", "schemas"}:
-                    yield page
-                if not whole:
-                    return
-        except Corrupt as damage:
-            self.note(damage)
-            self.stopped = True
-
-    def _correct_page(self, rows: Sequence[bytes]) -> list[Recorded]:
-        """Return the events of a page that is correct and before the cut; else none: it is then checked row by row."""
-        try:
-            page = log.decode_rows(rows)
-        except UNREADABLE:
-            return []
-        digests = [*map(log.compute_digest, rows)]
-        clock = [self._recorded_at, *(decoded.recorded_at for decoded in page)]
-        first = self.last.position + 1
-        if (
-            [log.encode_row(decoded) for decoded in page] != [*rows]
-            or [decoded.digest for decoded in page] != digests
-            or [decoded.previous for decoded in page] != [self.last.digest, *digests[:-1]]
-            or [decoded.position for decoded in page] != [*range(first, first + len(rows))]
-            or clock != sorted(clock)
-            or (imported := [decoded.imported is True for decoded in page]) != sorted(imported, reverse=True)
-            or (imported[0] and self.imported < self.last.position)
-            or not self._cut.includes(page[-1].position, clock[-1])
-        ):
-            return []
-        self.last, self._recorded_at = Checkpoint(page[-1].position, digests[-1]), clock[-1]
-        self.imported += sum(imported)
-        return page
-
-    def _check_row(self, row: bytes, page: list[Recorded]) -> bool:
-        """Check the next row, and add its event to a page if it can be read; return False if it is beyond the cut."""
-        position = self.last.position + 1
-        wrong: Corrupt | None = None
-        decoded: Recorded | Envelope | None
-        try:
-            decoded = log.decode_row(row, position)
-        except Corrupt as unreadable:
-            decoded, wrong = log.decode_envelope(row), unreadable
-        if not self._cut.includes(position, self._recorded_at if decoded is None else decoded.recorded_at):
-            return False
-        canonical, digest = log.seal(decoded) if isinstance(decoded, Recorded) else (None, "")
-        if canonical != row:
-            digest = self._digest(position, row)
-            if canonical is not None and log.digested_bytes(canonical) != log.digested_bytes(row):
-                wrong = Corrupt(position, "the row is not in canonical bytes", "schemas")
-        if wrong is not None:
-            self.note(wrong)
-        if decoded is not None:
-            self._check_order(position, decoded)
-        if isinstance(decoded, Recorded):
-            page.append(decoded)
-        self.last = Checkpoint(position, digest)
-        return True
-
-    def _compare_types(self, after: int, page: Sequence[Recorded], topics: Sequence[object]) -> None:
-        """Note the first event whose type differs from the store's column."""
-        if [_TAG_BYTES[type(decoded.event)] for decoded in page] == topics:
-            return
-        for decoded in page:
-            tag, place = TAGS[type(decoded.event)], decoded.position - after - 1
-            if 0 <= place < len(topics) and topics[place] != tag.encode():
-                topic = topics[place]
-                shown = topic.decode(errors="replace") if isinstance(topic, bytes) else str(topic)
-                wrong = f"the event has type {tag}, but the store's column has {shown[:_LONGEST]}"
-                self.note(Corrupt(decoded.position, wrong, "store"))
-
-    def _digest(self, position: int, row: bytes) -> str:
-        """Return the digest of a row's bytes; note a damage if the row states another one."""
-        digest, stated = log.compute_digest(row), log.stated_digest(row)
-        if digest != stated:
-            self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row states {stated}", "digests"))
-        return digest
-
-    def _check_order(self, position: int, decoded: Recorded | Envelope) -> None:
-        """Check a row against the row before it, and note each damage."""
-        if decoded.position != position:
-            self.note(Corrupt(position, f"the row states the log position {decoded.position}", "positions"))
-        if decoded.previous != self.last.digest:
-            before, follows = self.last.digest, decoded.previous[:_LONGEST]
-            self.note(
-                Corrupt(position, f"expected previous digest {before}, of the row before; found {follows}", "digests")
-            )
-        if decoded.recorded_at < self._recorded_at:
-            expected = f"expected recorded_at {self._recorded_at}, of the row before, or later"
-            self.note(Corrupt(position, f"{expected}; found {decoded.recorded_at}", "clock"))
-        if decoded.imported is True and self.imported < self.last.position:
-            detail = "the row says that it was imported, and follows a row that the ledger's clock has stamped"
-            self.note(Corrupt(position, detail, "clock"))
-        self.imported += decoded.imported is True
-        self._recorded_at = decoded.recorded_at
-
-    def note(self, damage: Corrupt) -> None:
-        """Keep the first damage that a check finds."""
-        self.damage.setdefault(damage.check, damage)
-
-
 CHECKS = {
     "positions": "log positions are 1, 2, 3 … without gaps",
     "digests": "each row matches its digest and follows the row before",
@@ -343,23 +215,23 @@ def verify(
     return report.head
 
 
-def run_checks(log: Log, only: Collection[str] = ()) -> Verification:
+def run_checks(log: Log, only: Collection[str] = (), *, side_by_side: bool = False) -> Verification:
     """Run all checks, or only some, on a log as of its cut, and return their results.
 
-    A check that fails does not stop the others, except those that need it. Raises, first that applies: KeyError (no
-    such check), Refused (as_of is not an instant, or beyond the log), Unavailable.
+    A check that fails does not stop the others, except those that need it. side_by_side: a long log is checked by every
+    processor; only for a program whose main module can be imported again. Raises, first that applies: KeyError (no such
+    check), Refused (as_of is not an instant, or beyond the log), Unavailable.
     """
     checks = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut, cut_short = log.cut(), isinstance(log.as_of, int)
-    rows, differences, told = RowChecker(cut), list[Corrupt](), ""
+    differences, told = list[Corrupt](), ""
     with log.opened() as store:
-        for fault in store.faults() if "store" in checks else ():
-            rows.note(Corrupt(fault.position or 1, fault.message, "store"))
-        pages = cut.pages(rows.pages(store.pages_with_types()))
+        begun = _begun(log, store, cut, side_by_side=side_by_side, files="store" in checks)
+        rows, audit = begun.rows, begun.audit
+        pages = cut.pages(rows.pages(store.pages_with_types(after=rows.last.position)))
         damage = rows.damage
         if not {*checks} <= {*ROW_CHECKS}:
-            audit = Audit(lambda position: _text(store, position))
-            facts = _read_facts(audit.pages(pages, cut=cut_short), damage)
+            facts = _read_facts(begun, audit.pages(pages, cut=cut_short))
             told = _first_forms(audit)
             if facts is not None and "payouts" in checks and not damage.keys() - INDEPENDENT_CHECKS:
                 differences = check_payouts(facts, cut_short=cut_short)
@@ -376,6 +248,23 @@ def run_checks(log: Log, only: Collection[str] = ()) -> Verification:
     return Verification(rows.last, results, sorted(reported, key=_log_order), differences)
 
 
+def _begun(log: Log, store: StoredLog, cut: Cut, *, side_by_side: bool, files: bool) -> Beginning:
+    """Return the beginning of a log that is verified side by side; an empty one if it is not.
+
+    files: check the store's own files, and note their faults.
+    """
+
+    def text(position: int) -> TextKept:
+        return _text(store, position)
+
+    if side_by_side and (found := verified_beginning(log, store, Audit(text), files=files)) is not None:
+        return found
+    rows = RowChecker(cut)
+    for fault in store.faults() if files else ():
+        rows.note(Corrupt(fault.position or 1, fault.message, "store"))
+    return Beginning(rows, Audit(text), Facts(), [])
+
+
 def _text(store: StoredLog, position: int) -> TextKept:
     """Return the text at a log position."""
     event = unseal_row(store.at([position])[0], position).event
@@ -387,13 +276,13 @@ def _log_order(damage: Corrupt) -> tuple[int, int]:
     return damage.position, _ORDER.index(damage.check)
 
 
-def _read_facts(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
-    """Return the facts of the events; if there is damage, note it and return None."""
+def _read_facts(begun: Beginning, pages: Iterator[Sequence[Recorded]]) -> Facts | None:
+    """Return the facts of a beginning and the events after it; if there is damage, note it and return None."""
     try:
-        facts = from_log.facts(pages)
+        facts = from_log.facts_after(begun.facts, begun.columns, pages)
         Projections(facts).standing  # noqa: B018 - checks that no forecasts go back in time
     except Corrupt as wrong:
-        damage.setdefault(_READING, Corrupt(wrong.position, wrong.args[1], _READING))
+        begun.rows.damage.setdefault(_READING, Corrupt(wrong.position, wrong.args[1], _READING))
         return None
     return facts
 

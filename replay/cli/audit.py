@@ -110,7 +110,7 @@ def verify(
         require_name("check", check, list(CHECKS))
     earlier = None if file is None else read_checkpoint_file(file)
     with progress("verified") as on_progress:
-        report = run_checks(Log(log, name, parse_cut(as_of), on_progress), only)
+        report = run_checks(Log(log, name, parse_cut(as_of), on_progress), only, side_by_side=True)
     comparisons = [] if earlier is None else [_compare_checkpoint(earlier, Log(log, name))]
     results = [*report.results, *(result for result, _ in comparisons)]
     findings = [*map(str, report.differences), *(finding for _, findings in comparisons for finding in findings)]

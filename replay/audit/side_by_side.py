@@ -1,0 +1,277 @@
+"""The beginning of a log, verified side by side: processes check parts of its rows, and this one what is between them.
+
+A process checks all of a row that needs only the rows beside it: its bytes, its digest, and of a forecast alone in its
+command, that it is what its question asks for and what the command's digest says. In this process commands follow one
+another: each id is new, a question takes a forecast, no participant's forecasts go back in time, and everything that is
+no such forecast is decided as it is in a log read alone. Whatever is in doubt is not judged here: then the log is read
+alone from its first row, which says where the damage is.
+"""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
+from itertools import chain, groupby, islice, pairwise
+from os import fspath
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import json
+
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.auditing.quick_check import ForecastForms, QuestionForm
+from forecast_ledger.ledger.core import gc_pause
+from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import (
+    AnyEvent,
+    ForecastMade,
+    OutcomesChanged,
+    ParticipantRenamed,
+    QuestionOpened,
+)
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.facts.columns import Facts, ForecastPage
+from forecast_ledger.projections.facts.from_log import file_columns, file_page, forecast_columns
+from forecast_ledger.replay.audit.row_checker import RowChecker
+from forecast_ledger.replay.engines.pool import Pool, processors, start
+from forecast_ledger.replay.reading.log import Cut, Log
+
+MANY = 1 << 18  # rows from which on it is worth starting processes
+PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
+_UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
+
+
+class Beginning(NamedTuple):
+    """What is known once the beginning of a log is verified, up to the last row of `rows`.
+
+    columns: of its forecasts, which are not among the facts yet.
+    """
+
+    rows: RowChecker
+    audit: Audit
+    facts: Facts
+    columns: list[ForecastPage]
+
+
+class CheckedPage(NamedTuple):
+    """Rows in log order.
+
+    plain: 1 for each forecast that is alone in its command, and of which all is checked that needs no other row; 0 for
+    every other row. others: these rows. ids: of the commands of the plain ones. forecasts: the plain ones, with the
+    codes of the processes.
+    """
+
+    plain: bytes
+    others: list[bytes]
+    ids: list[str]
+    forecasts: ForecastPage
+
+
+class CheckedPart(NamedTuple):
+    """Pages of rows that are right if those up to `before` are; participants: by code."""
+
+    before: str
+    end: Checkpoint
+    recorded_at: int
+    imported: int
+    participants: list[str]
+    pages: list[CheckedPage]
+
+
+class Given(NamedTuple):
+    """What every process is given: the log, and the JSON of the events of which `_Surroundings` are made."""
+
+    location: str
+    name: str
+    events: list[str]
+
+
+class _Surroundings(NamedTuple):
+    """What is true of forecasts wherever they are in the log.
+
+    questions: as each was first opened; the code by which processes name a question is its place. changed: those whose
+    outcomes change. several: participants with several ids. Forecasts on these, or of these, are never plain.
+    """
+
+    questions: dict[str, QuestionOpened]
+    changed: set[str]
+    several: set[str]
+
+    @classmethod
+    def of(cls, events: Iterable[str]) -> "_Surroundings":
+        """Read them from the events of a log."""
+        found = cls({}, set(), set())
+        for event in map(json.Decoder(AnyEvent).decode, events):
+            match event:
+                case QuestionOpened():
+                    found.questions.setdefault(event.question, event)
+                case OutcomesChanged():
+                    found.changed.add(event.question)
+                case ParticipantRenamed():
+                    found.several.update((event.participant, event.to))
+        return found
+
+
+class _Reader(NamedTuple):
+    """What a process has. forms: of the questions whose outcomes never change. codes: of all questions."""
+
+    store: StoredLog
+    checks: ForecastForms
+    forms: dict[str, QuestionForm]
+    codes: dict[str, int]
+    several: set[str]
+
+
+_reader: list[_Reader] = []  # in a process of the pool
+
+
+def verified_beginning(source: Log, store: StoredLog, audit: Audit, *, files: bool) -> Beginning | None:
+    """Verify a log up to its present end by a process for each processor.
+
+    None if anything is in doubt, if there is one processor, if the log is short or read up to a cut, or if others
+    cannot read it. files: check the store's own files.
+    """
+    processes, end = processors(), store.newest() if source.as_of is None else 0
+    if end < MANY or processes == 1:
+        return None
+    try:
+        events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)
+        if events is None:
+            return None
+        pool = start(processes, begin, Given(fspath(source.location), source.name, events))
+    except (*_UNFIT, OSError):
+        return None
+    try:
+        faultless = pool.submit(has_no_faults) if files else None
+        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], _parts(pool, end))
+        return None if beginning is None or not (faultless is None or faultless.result()) else beginning
+    except (*_UNFIT, BrokenExecutor, MemoryError):
+        return None
+    finally:
+        pool.close()
+
+
+def _parts(pool: Pool, end: int) -> Iterator[CheckedPart | None]:
+    """Yield the parts of a log in order, each as soon as a process has checked it."""
+    waiting = [pool.submit(check_part, after, min(after + PART, end)) for after in range(0, end, PART)]
+    waiting.reverse()
+    while waiting:  # what was taken is not kept
+        yield waiting.pop().result()
+
+
+def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[CheckedPart | None]) -> Beginning | None:
+    """Return the beginning of a log that consists of parts; None if anything is in doubt. Raises Corrupt for some.
+
+    names: of questions, by the codes of the processes.
+    """
+    whole = Beginning(RowChecker(Cut(None)), audit, Facts(), [])
+    rows = whole.rows
+    for part in parts:
+        if part is None or part.before != rows.last.digest:
+            return None
+        added = [whole.facts.participant_codes.add(name) for name in part.participants]
+        for page in part.pages:
+            if not _enter(whole, page, names, part.participants, int64_array(added)):
+                return None
+        rows.last, rows.recorded_at, rows.imported = part.end, part.recorded_at, max(rows.imported, part.imported)
+        source.on_progress(rows.last.position)
+    return whole
+
+
+def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: list[str], codes: Int64Array) -> bool:
+    """Decide the commands of a page, and file their events; False if any of them is in doubt. Raises Corrupt.
+
+    names, participants: by the codes of the processes. codes: of the participants in the facts.
+    """
+    forecasts, decided = page.forecasts, list[Recorded]()
+    plain = zip(
+        [names[code] for code in forecasts.question.tolist()],
+        [participants[code] for code in forecasts.participant.tolist()],
+        forecasts.at.tolist(),
+        page.ids,
+        forecasts.position.tolist(),
+        strict=True,
+    )
+    others = iter(log.decode_rows(page.others))
+    for is_plain, rows in groupby(page.plain):
+        count = len([*rows])
+        before = whole.audit.take([*islice(plain, count)]) if is_plain else whole.audit.decide([*islice(others, count)])
+        if before is None:
+            return False
+        decided += before
+    if decided and (filed := file_page(whole.facts, decided)) is not None:
+        whole.columns.append(filed)
+    if len(page.ids):
+        asked, places = np.unique(forecasts.question, return_inverse=True)
+        known = int64_array([whole.facts.question_codes.codes[names[code]] for code in asked.tolist()])
+        own = forecasts._replace(question=known[places], participant=codes[forecasts.participant])
+        whole.columns.append(file_columns(whole.facts, own))
+    return True
+
+
+# --- In the processes.
+
+
+def begin(given: Given) -> None:
+    """Prepare a process of the pool; it does no task if it cannot read the log."""
+    with suppress(*_UNFIT):
+        _reader[:] = [_open(given)]
+
+
+def _open(given: Given) -> _Reader:
+    questions, changed, several = _Surroundings.of(given.events)
+    checks, codes = ForecastForms(), {name: code for code, name in enumerate(questions)}
+    forms = {name: checks.of(name, question) for name, question in questions.items() if name not in changed}
+    store = StoredLog.open(given.location, given.name, read_only=True)
+    return _Reader(store, checks, forms, codes, several)
+
+
+def has_no_faults() -> bool:
+    """Return whether the files of the store are as they were written."""
+    try:
+        return not _reader[0].store.faults()
+    except _UNFIT:
+        return False
+
+
+def check_part(after: int, end: int) -> CheckedPart | None:
+    """Return the rows after a log position up to another; None if anything is wrong with them, or in doubt."""
+    try:
+        with gc_pause.paused():
+            return _checked(_reader[0], after, end)
+    except _UNFIT:
+        return None
+
+
+def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
+    before = log.unseal_row(reader.store.read(after - 1, 1)[0], after) if after else None
+    rows, facts, pages = RowChecker(Cut(None), before), Facts(), list[CheckedPage]()
+    facts.question_codes.codes = reader.codes
+    started, last = rows.last.digest, before.command_id if before else ""
+    read = rows.pages(reader.store.pages_with_types(after=after, end=end))
+    for page, following in pairwise(chain(read, [list[Recorded]()])):
+        own = [recorded.command_id for recorded in page]
+        # The command of the last row of all may go on: it counts as one that does.
+        nexts = [*own[1:], following[0].command_id if following else own[-1]]
+        plain = [
+            command not in beside and _is_plain(recorded, reader)
+            for recorded, command, *beside in zip(page, own, [last, *own[:-1]], nexts, strict=True)
+        ]
+        last = own[-1]
+        made = [recorded for recorded, is_plain in zip(page, plain, strict=True) if is_plain]
+        others = [log.encode_row(recorded) for recorded, is_plain in zip(page, plain, strict=True) if not is_plain]
+        ids = [recorded.command_id for recorded in made]
+        pages.append(CheckedPage(bytes(plain), others, ids, forecast_columns(facts, made)))
+    if rows.damage or rows.last.position != end:
+        return None
+    return CheckedPart(started, rows.last, rows.recorded_at, rows.imported, facts.participant_codes.labels, pages)
+
+
+def _is_plain(recorded: Recorded, reader: _Reader) -> bool:
+    event = recorded.event
+    if type(event) is not ForecastMade or recorded.normal is not True or event.participant in reader.several:
+        return False
+    form = reader.forms.get(event.question)
+    return form is not None and reader.checks.says(recorded, form) is True

@@ -1,0 +1,238 @@
+"""A log verified side by side has the verdict that it has alone, whatever is wrong with it."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import UNSET, structs
+
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.replay.audit import side_by_side, verify
+from forecast_ledger.replay.audit.side_by_side import Beginning
+from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.engines import pool
+from forecast_ledger.replay.reading.log import Log
+from tests.replay.audit.test_verify import BROKEN, PAID
+from tests.support.forging import in_first_form
+from tests.support.forging import written as forged
+from tests.support.given import contest, day, forecast, micros, opened, renaming, withdrawal
+from tests.support.logs import commands_of, recorded, written
+from tests.support.processes import forking
+
+Change = Callable[[list[Recorded], int], list[Recorded]]
+
+
+class Alone:
+    """In place of a pool: its tasks are done at once, in this process."""
+
+    def __init__(self, _: int, begin: Callable[[Any], None], given: Any) -> None:
+        begin(given)
+
+    def submit(self, task: Callable[..., Any], *given: Any) -> "Future[Any]":
+        """Do a task."""
+        done = Future[Any]()
+        done.set_result(task(*given))
+        return done
+
+    def close(self) -> None:
+        """Close what a process would have open."""
+        side_by_side._reader.pop().store.close()
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
+    """The beginnings verified side by side, of logs of any length in parts of seven rows; None if in doubt."""
+    found: list[Beginning | None] = []
+
+    def noted(log: Log, store: StoredLog, audit: Audit, *, files: bool) -> Beginning | None:
+        found.append(side_by_side.verified_beginning(log, store, audit, files=files))
+        return found[-1]
+
+    monkeypatch.setattr(verify, "verified_beginning", noted)
+    monkeypatch.setattr(side_by_side, "start", Alone)
+    monkeypatch.setattr(side_by_side, "processors", lambda: 2)
+    monkeypatch.setattr(side_by_side, "MANY", 1)
+    monkeypatch.setattr(side_by_side, "PART", 7)
+    return found
+
+
+def same(location: Path | str) -> bool:
+    """Check that a log has the verdict that it has alone, to every word; return whether nothing is damaged."""
+    alone, beside = run_checks(Log(location)), run_checks(Log(location), side_by_side=True)
+    assert (beside.head, beside.results) == (alone.head, alone.results)
+    for found, expected in ((beside.damage, alone.damage), (beside.differences, alone.differences)):
+        assert [(wrong.position, str(wrong), wrong.check) for wrong in found] == [
+            (wrong.position, str(wrong), wrong.check) for wrong in expected
+        ]
+    return not alone.damage
+
+
+@pytest.mark.parametrize(
+    "broken", [case[0] for cases in BROKEN.values() for case in cases], ids=lambda broken: broken.__name__
+)
+def test_broken_logs_have_the_same_verdict(
+    tmp_path: Path, broken: Callable[[Path], str], begun: list[Beginning | None]
+) -> None:
+    """Each check, wherever it stops, with every word that it says."""
+    same(broken(tmp_path / "log.db"))
+    assert len(begun) == 1
+
+
+@pytest.mark.parametrize("story", ["metaculus-2022", "autocast-2022", "changed-outcomes"])
+def test_sound_logs_are_verified_side_by_side(tmp_path: Path, story: str, begun: list[Beginning | None]) -> None:
+    """As a file and as segments; forecasts have the columns that they have alone, in the order of the log."""
+    path = written(tmp_path / "log.db", commands_of(story))
+    with Log(path).opened() as store:
+        seal(store.pages, "main", tmp_path / "s", 37)
+        newest = store.newest()
+    for location in (path, tmp_path / "s"):
+        assert same(location)
+        found = begun.pop()
+        assert found is not None
+        assert found.rows.last.position == newest
+
+
+def test_what_is_appended_meanwhile_is_verified_too(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows after the beginning are read alone, and the last command of the beginning may go on in them."""
+    path = written(tmp_path / "log.db", PAID)
+    whole = run_checks(Log(path))
+    for end in range(1, whole.head.position):
+        monkeypatch.setattr(StoredLog, "newest", lambda _, end=end: end)
+        assert run_checks(Log(path), side_by_side=True) == whole
+    assert None not in begun
+
+
+def test_a_cut_and_a_short_log_are_verified_alone(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes are not worth their start, or would read more than was asked for."""
+    path = written(tmp_path / "log.db", PAID)
+    run_checks(Log(path, as_of=3), side_by_side=True)
+    monkeypatch.setattr(side_by_side, "MANY", 100)
+    run_checks(Log(path), side_by_side=True)
+    assert begun == [None] * 2
+
+
+# --- Forecasts of which each by itself is right.
+
+FORECASTS: list[AnyCommand] = [
+    opened(),
+    contest(),
+    *(
+        forecast(participant=who, probability=f"0.{number + 11}", at=day(10 + number // 3))
+        for number, who in enumerate(["ada", "bob", "cyd"] * 8)
+    ),
+]
+
+
+def changed(**fields: Any) -> Change:
+    """The change of a row that gives it other fields; `event` has those of the event."""
+
+    def change(rows: list[Recorded], place: int) -> list[Recorded]:
+        row = rows[place]
+        event = structs.replace(row.event, **fields.get("event", {}))
+        return [*rows[:place], structs.replace(row, **(fields | {"event": event})), *rows[place + 1 :]]
+
+    return change
+
+
+def swapped(rows: list[Recorded], place: int) -> list[Recorded]:
+    """A row and the third after it, which is of the same participant, in each other's place."""
+    rows[place], rows[place + 3] = (structs.replace(rows[at], recorded_at=0) for at in (place + 3, place))
+    return rows
+
+
+CHANGES: dict[str, Change] = {
+    "another digest of its command": changed(command="0" * 32),
+    "another id": changed(command_id="new"),
+    "an id that is used": changed(command_id="2"),
+    "the id of the row before": lambda rows, place: changed(command_id=rows[place - 1].command_id)(rows, place),
+    "an id that is none": changed(command_id=" "),
+    "another number": changed(event={"probabilities": (10**8, 9 * 10**8)}),
+    "numbers that are none": changed(event={"probabilities": (10**8, 10**8)}),
+    "another question": changed(event={"question": "snow"}),
+    "another participant": changed(event={"participant": "dan"}),
+    "a participant that is none": changed(event={"participant": ""}),
+    "after the close": changed(event={"at": micros(500)}),
+    "before the calendar": changed(event={"at": -(2**62)}),
+    "the first form": changed(normal=UNSET),
+    "imported": changed(imported=True),
+    "recorded before": changed(recorded_at=-1),
+    "out of order": swapped,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_changed_forecast_is_found_wherever_parts_end(
+    tmp_path: Path, change: Change, begun: list[Beginning | None]
+) -> None:
+    """The last row of a part, the first one, and one within it; every digest of rows is right."""
+    rows = recorded(FORECASTS)
+    for place in (6, 7, 10):
+        same(forged(tmp_path / f"{place}.db", change([*rows], place)))
+    assert len(begun) == 3
+
+
+@pytest.mark.parametrize(
+    ("commands", "plain"),
+    [
+        (FORECASTS, 20),
+        ([*FORECASTS, withdrawal(participant="cyd", at=day(18)), forecast(participant="cyd", at=day(18))], 21),
+        (
+            [*FORECASTS[:2], forecast(participant="eve", at=day(10)), renaming("eve", "ada", day(10)), *FORECASTS[2:]],
+            13,
+        ),
+    ],
+    ids=["forecasts alone", "a withdrawal", "other ids"],
+)
+def test_forecasts_are_taken_as_they_are(
+    tmp_path: Path,
+    commands: list[Any],
+    plain: int,
+    begun: list[Beginning | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All but those at the ends of parts, whose command may go on, and those of participants with several ids."""
+    taken: list[Any] = []
+    take = Audit.take
+
+    def noted(audit: Audit, forecasts: Any) -> Any:
+        taken.extend(forecasts)
+        return take(audit, forecasts)
+
+    monkeypatch.setattr(Audit, "take", noted)
+    assert same(written(tmp_path / "log.db", commands))
+    assert None not in begun
+    assert len(taken) == plain
+
+
+def test_digests_of_the_first_form_are_counted(tmp_path: Path, begun: list[Beginning | None]) -> None:
+    """Such forecasts are decided one after the other."""
+    commands: list[AnyCommand] = [structs.replace(command, id=f"c{number}") for number, command in enumerate(FORECASTS)]
+    rows = in_first_form(recorded(commands), commands)
+    assert same(forged(tmp_path / "log.db", rows))
+    found = run_checks(Log(tmp_path / "log.db"), only=["decided"], side_by_side=True).results
+    assert "are known by digests from before the normal form" in found[0].says
+    assert None not in begun
+
+
+def test_processes_verify_what_one_verifies(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In processes of their own; one that cannot begin leaves the log to this one."""
+    context = forking("forecast_ledger.replay.audit.side_by_side")
+    monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
+    path = written(tmp_path / "log.db", FORECASTS)
+    assert same(path)
+    monkeypatch.setattr(side_by_side, "fspath", lambda _: str(tmp_path / "missing.db"))
+    assert same(path)
+    assert [each is None for each in begun] == [False, True]
