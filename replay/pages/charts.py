@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
-from forecast_ledger.projections.boards.contest_groups import tallies_over_time
+from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
@@ -38,6 +38,7 @@ from forecast_ledger.replay.pages.pictures import (
     completed,
     count,
     counts_of,
+    in_board_order,
     in_order,
     left_out,
     names_axis,
@@ -135,14 +136,18 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
         },
     )
     note = (
-        "After each answer, in the order in which answers were recorded, the board as it would be without later ones; "
-        "questions are scored as they are now."
+        "After each answer, the board as it would be without later ones; questions are scored as they are now. The "
+        "order is that in which answers were recorded, which need not be that of their dates."
     )
     more = sum(row.rank is not None for row in final) - len(names)
     left = f" The best {len(names)} are shown, of {len(names) + more}." * bool(more)
     best = " The lowest score is the best." * lower_is_better(opened.opened.rules)
     every = f" Every {size} answers there is a point." * (size > 1)
-    return Picture(_leading(led, answers, size), note + best + every + left, columns, shown, specification)
+    at = sorted(answered_at(facts, opened, scored.questions)[scored.questions.weight > 0].tolist())
+    together = at[-1] - at[0] == len(at) - 1  # nothing is between them, so that they were recorded at about one time
+    title = f"Scores after each of {count(answers, 'answer')}, in the order of their recording"
+    title = title if together else _leading(led, answers, size)
+    return Picture(title, note + best + every + left, columns, shown, specification)
 
 
 def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
@@ -154,16 +159,17 @@ def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
     if len(first) != 1:
         return f"{len(first) or 'No'} participants share the first rank after {count(answers, 'answer')}"
     about = "about " * (size > 1)
-    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}, in the order of their recording"
+    order = "in the order in which answers were recorded"
+    return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}, {order}"
 
 
 def calibration(projections: Projections, contest: str) -> Picture | None:
-    """How often what was forecast happened, for the consensus or whoever has most forecasts."""
+    """How often what was forecast happened, for the consensus or the first of the board with many forecasts."""
     rows = rows_of(projections, "calibration", contest)
     counts = counts_of(rows)
     if not counts:
         return None
-    who = "[consensus]" if "[consensus]" in counts else max(counts, key=lambda name: counts[name])
+    who = "[consensus]" if "[consensus]" in counts else in_board_order(projections, contest, counts)[0]
     name = "the consensus" if who == "[consensus]" else who
     note = (
         f"{count(counts[who], 'forecast')}. The line, of the table corp_band, is isotonic regression: how often what "
@@ -340,7 +346,7 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     axis = names_axis([{"participant": name} for name in first])
     specification = specify(
         values,
-        padding={"left": 20, "right": 110, "top": 5, "bottom": 5},  # for the slanted names
+        padding={"left": 20, "right": 140, "top": 5, "bottom": 5},  # for the slanted names
         width={"step": 26},
         height={"step": 26},
         encoding={
@@ -348,7 +354,7 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
             "x": {
                 "field": "column",
                 "type": "ordinal",
-                "axis": {**axis, "orient": "top", "labelAngle": -60, "labelLimit": 130},
+                "axis": {**axis, "orient": "top", "labelAngle": -60, "labelLimit": 240},
                 "title": None,
             },
         },

@@ -72,7 +72,7 @@ def specify(values: list[Row], **parts: Any) -> dict[str, Any]:
                 "tickColor": "#8888",
                 "labelLimit": 240,
             },
-            "legend": {"labelColor": "currentColor", "titleColor": "currentColor", "labelLimit": 170},
+            "legend": {"labelColor": "currentColor", "titleColor": "currentColor", "labelLimit": 240},
             "header": {"labelColor": "currentColor", "titleColor": "currentColor"},
             "range": {"category": [*COLOURS]},
         },
@@ -160,6 +160,16 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return counts
 
 
+def in_board_order(projections: Projections, contest: str, counts: Mapping[str, float]) -> list[str]:
+    """Return participants in the order of the board; those with less than half of the most answers are last.
+
+    counts: of answers, by participant.
+    """
+    place = {row["participant"]: number for number, row in enumerate(rows_of(projections, "leaderboard", contest))}
+    most = max(counts.values(), default=0)
+    return sorted(counts, key=lambda who: (2 * counts[who] < most, place.get(who, len(place)), -counts[who], who))
+
+
 def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Return rows of a board whose names say how many of the questions were answered, unless all answered the same."""
     answered = {row["participant"]: row["completion"] for row in rows_of(projections, "leaderboard", contest)}
@@ -199,7 +209,8 @@ def names_axis(rows: Sequence[Row]) -> dict[str, Any]:
 
 def names_legend(names: Sequence[str]) -> dict[str, Any]:
     """Return a legend whose entries are numbers from 0, labelled with names."""
-    return {"labelExpr": f"{quoted(names)}[datum.value]", "orient": "bottom", "columns": 3, "title": None}
+    style = {"orient": "bottom", "columns": 2, "columnPadding": 40, "title": None}
+    return style | {"labelExpr": f"{quoted(names)}[datum.value]"}
 
 
 def _label(row: Row) -> str:

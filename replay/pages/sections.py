@@ -165,8 +165,8 @@ def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> 
     removed = f"{best['participant']} is first{among}, with forecasts on {best['questions']:,}"
     words = (
         "The order of scores compares different questions, and is no order of skill: "
-        f"{first['participant']} forecast on {only}{done:,} of {count(every, 'question')}; with the effects of "
-        f"questions removed, {f'it is first as well{among}' if leads else removed}"
+        f"{first['participant']}, the first, forecast on {only}{done:,} of {count(every, 'question')}; with the "
+        f"effects of questions removed, {f'it is first as well{among}' if leads else removed}"
     )
     return [words]
 
@@ -280,7 +280,8 @@ def _board_note(
             f"({in_table('adjusted_scores')})."
         )
         if names & SAMPLED:
-            sentences.append("Intervals, and all else that rests on samples, are of scores that are not adjusted.")
+            first = "Intervals" if "interval" in names else "Possible ranks"
+            sentences.append(f"{first}, and all else that rests on samples, are of scores that are not adjusted.")
     if "take" in names and "prize" in names:
         sentences.append("Prizes follow from takes.")
     if float(board[0]["attainable"]) < 1:
@@ -315,7 +316,11 @@ def _scale(numbers: Sequence[float]) -> tuple[float, float]:
     return (near if near - low > room else low), (far if high - far > room else high)
 
 
-LEAST_FORECASTS = 5  # of a picture of calibration
+_LEAST = {  # forecasts of a picture, and the table that has all
+    "calibration": (5, "calibration"),
+    "pit": (LEAST_CLUSTERS, "pit_counts"),
+    "intervals": (LEAST_CLUSTERS, "interval_coverage"),
+}
 MOST_NAMED = 10  # participants who are excluded for one reason
 MOST_LISTED = 60  # questions
 _ONE_FORECASTER = "only one participant made forecasts besides trading, so there are no scores to compare"
@@ -380,9 +385,10 @@ def contest_section(
     if has_board:
         people += _participants(projections, name, anchor)
         left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
-    if has_board and "calibration" in pictures and _says_little("calibration", pictures["calibration"]):
-        few = f"it would be drawn from fewer than {LEAST_FORECASTS} forecasts; {in_table('calibration')}"
-        left_out.append(f"Not shown: {REPORTED['calibration'].words}. Reason: {few}.")
+    for kind, (least, table) in _LEAST.items():
+        if has_board and kind in pictures and _says_little(kind, pictures[kind]):
+            few = f"it would be drawn from fewer than {least} forecasts; {in_table(table)}"
+            left_out.append(f"Not shown: {REPORTED[kind].words}. Reason: {few}.")
     facts = contest_facts(projections, row)
     if same:
         facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
@@ -434,8 +440,9 @@ def _pictures(projections: Projections, name: str) -> tuple[dict[str, Picture], 
 
 def _says_little(kind: str, picture: Picture) -> bool:
     """Return whether a page is better without a picture, because it is drawn from few numbers."""
-    if kind == "calibration":
-        return sum(int(row["n"]) for row in picture.rows) < LEAST_FORECASTS
+    if kind in _LEAST:
+        forecasts = max if kind == "intervals" else sum  # its rows count the same forecasts again
+        return forecasts(float(row["n"]) for row in picture.rows) < _LEAST[kind][0]
     return kind == "coverage" and len(picture.rows) == 1
 
 
@@ -472,7 +479,7 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         (
             "Clock",
             _CLOCKS[rules.clock]
-            + f"; {count(own, 'question')} {'is' if own == 1 else 'are'} scored at one instant" * bool(own),
+            + f"; {count(own, 'question')} {'is' if own == 1 else 'are each'} scored at one instant" * bool(own),
         )
     )
     if rules.late_minutes != NEVER_LATE:

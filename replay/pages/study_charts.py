@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.explain.what_if import under_rules
@@ -28,6 +29,7 @@ from forecast_ledger.replay.pages.pictures import (
     completed,
     count,
     counts_of,
+    in_board_order,
     left_out,
     names_legend,
     numbered,
@@ -38,16 +40,17 @@ from forecast_ledger.replay.pages.pictures import (
 
 PARTS, LEAST_PART = 10, 2  # of the questions, in the order of their answers; questions of a part
 MOST_COMPARED = 200  # participants whose relative skill is computed for a picture
+_TOO_FEW = ", too few to say whether they are calibrated"
 _AIM = 0.9  # the central interval that a title is about, if there are forecasts with it
 
 
 def options(projections: Projections, contest: str) -> Picture | None:
-    """How often outcomes of multiple-choice questions happened, for whoever has most forecasts."""
+    """How often outcomes of multiple-choice questions happened, for the first of the board with many forecasts."""
     rows = rows_of(projections, "calibration_by_option", contest)
     counts = counts_of(rows)
     if not counts:
         return None
-    who = max(counts, key=lambda name: counts[name])
+    who = in_board_order(projections, contest, counts)[0]
     note = (
         f"{count(counts[who], 'probability', 'probabilities')}, one for each outcome of each forecast on a "
         "multiple-choice question, grouped. A point on the dashed line: outcomes happened as often as forecast. Lines "
@@ -59,22 +62,23 @@ def options(projections: Projections, contest: str) -> Picture | None:
 
 
 def pit(projections: Projections, contest: str) -> Picture | None:
-    """In which tenth of numeric forecasts the answers fell, for whoever has most."""
+    """In which tenth of numeric forecasts the answers fell, for the first of the board with many forecasts."""
     rows = rows_of(projections, "pit_counts", contest)
     counts = _counts(rows, "n")
     if not counts:
         return None
-    who = max(counts, key=lambda name: counts[name])
+    who = in_board_order(projections, contest, counts)[0]
     columns = ("from_probability", "to_probability", "n")
     shown = [chosen(row, columns) for row in rows if row["participant"] == who]
     values, total = numbered(shown, *columns), counts[who]
     outer = sum(row["n"] for row in values if row["from_probability"] == 0 or row["to_probability"] == 1)
     answers = count(round(total), "answer")
     title = f"{percent(outer, total)} of {answers} fall in the first and the last tenth of forecasts by {who}"
+    title = title if total >= LEAST_CLUSTERS else f"Forecasts of {who}: {answers}{_TOO_FEW}"
     note = (
         f"{answers}. If forecasts are calibrated, a tenth of the answers falls in each tenth, up "
-        "to the dashed line, and 20% in the outer two: more there means that forecasts are too narrow, fewer that they "
-        "are too wide."
+        "to the dashed line, and 20% in the outer two: more there suggests that forecasts are too narrow, fewer that "
+        "they are too wide."
     )
     note += f" The table pit_counts also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     x = {"field": "from_probability", "title": "forecast", "bin": {"binned": True, "step": 0.1}, **SHARE}
@@ -95,31 +99,36 @@ def pit(projections: Projections, contest: str) -> Picture | None:
 
 
 def intervals(projections: Projections, contest: str) -> Picture | None:
-    """How often answers fell within the central intervals of those with most numeric forecasts."""
+    """How often answers fell within the central intervals of the first of the board with many numeric forecasts."""
     rows = rows_of(projections, "interval_coverage", contest)
     counts = _counts(rows, "n")
-    names = sorted(counts, key=lambda name: (-counts[name], name))[:MOST_LINES]
+    names = in_board_order(projections, contest, counts)[:MOST_LINES]
     if not names:
         return None
-    columns = ("participant", "probability", "n", "covered", "coverage")
-    shown = [chosen(row, columns) for name in names for row in rows if row["participant"] == name]
+    columns = ("participant", "probability", "n", "inside", "inside_share")  # on a page, coverage is of time
+    named = [row | {"inside": row["covered"], "inside_share": row["coverage"]} for row in rows]
+    shown = [chosen(row, columns) for name in names for row in named if row["participant"] == name]
     values = [
-        {"row": names.index(row["participant"])} | {each: float(row[each]) for each in ("probability", "coverage")}
+        {"row": names.index(row["participant"])} | {each: float(row[each]) for each in ("probability", "inside_share")}
         for row in shown
     ]
     own = [row for row in shown if row["participant"] == names[0]]
     told = min(own, key=lambda row: abs(float(row["probability"]) - _AIM))
-    probability, held = (percent(float(told[name])) for name in ("probability", "coverage"))
-    title = f"The {probability} intervals of {names[0]} hold {held} of {count(told['n'], 'answer')}"
+    probability, held = (percent(float(told[name])) for name in ("probability", "inside_share"))
+    answers = count(told["n"], "answer")
+    title = f"The {probability} intervals of {names[0]} hold {held} of {answers}"
+    title = title if told["n"] >= LEAST_CLUSTERS else f"Intervals of {names[0]}: {answers}{_TOO_FEW}"
     note = (
-        "On the dashed line, intervals hold as many answers as their probability says; below it, they are too narrow."
+        "On the dashed line, intervals hold as many answers as their probability says; a line below it suggests that "
+        "they are too narrow."
     )
-    note += f" The {len(names)} with most forecasts are shown, of {len(counts):,}." * (len(counts) > len(names))
+    left = f" The first {len(names)} of the board with half of the most answers or more are shown, of {len(counts):,}."
+    note += left * (len(counts) > len(names))
     lines = {
         "mark": {"type": "line", "point": True, "strokeWidth": 1.8},
         "encoding": {
             "x": {"field": "probability", "title": "probability of the interval", **SHARE},
-            "y": {"field": "coverage", "title": "answers within it", **SHARE},
+            "y": {"field": "inside_share", "title": "answers inside it", **SHARE},
             "color": {"field": "row", "type": "nominal", "legend": names_legend(names)},
         },
     }
@@ -154,8 +163,9 @@ def relative_skill(projections: Projections, contest: str) -> Picture | None:
     values = numbered(shown, "relative_skill")
     note = (
         "The relative skill, for which hubs also say relative WIS, is the geometric mean of the ratios of the own mean "
-        "score to each other's, each on the questions that both have forecast on. Lines are drawn from 1; below it, "
-        "scores are better than those of others. There are no intervals, so the order is not sure."
+        "score to each other's, each on the questions that both have forecast on. Scores are those of this board; the "
+        "number is not divided by that of a baseline, as hubs do (the table relative_skill has both). Lines are drawn "
+        "from 1; below it, scores are better than those of others. There are no intervals, so the order is not sure."
     )
     specification = dots(values, completed(projections, contest, shown), "relative_skill", line)
     return Picture(_least_skill(rows, places), note + left_out(rows, shown), columns, shown, specification)

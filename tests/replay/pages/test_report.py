@@ -389,14 +389,16 @@ def test_the_command_lists_every_chart() -> None:
 
 
 def test_a_score_over_time_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
-    """Every point of the lines; the title says since when the first leads: B is first after each of three answers."""
+    """Every point of the lines: B is first after each of three answers. A title says since when, if they came apart."""
     path = log("metaculus-2022")
     picture = plot(path, "score", tmp_path / "score.svg", contest="plain")
     table = [row for row in replay(path).table("score_over_time").rows() if row["contest"] == "plain"]
     shown = {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in picture.rows}
     assert shown == {(row["answered"], row["participant"]): (row["score"], row["rank"]) for row in table if row["rank"]}
     assert {each for each in shown.values() if each[1] == 1} == {shown[number, "B"] for number in (1, 2, 3)}
-    assert picture.title == "B has led since answer 1 of 3, in the order of their recording"
+    assert picture.title == "Scores after each of 3 answers, in the order of their recording"  # nothing is between them
+    since = charts._leading({"A": 0, "B": 1}, 3, 1)
+    assert since == "B has led since answer 1 of 3, in the order in which answers were recorded"
 
 
 def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_path: Path) -> None:
@@ -428,6 +430,17 @@ def test_a_board_of_means_over_different_questions_says_so(story: str, differ: b
         assert row["by"] != "contest" or row["rank"] is None or row["adjusted_score"][:5] in words
 
 
+def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> None:
+    """Ada is first in 30% of the samples; in the others bob, for whom no interval and no share is printed."""
+    ada = {"replicates": 1999, "first": "0.3", "rank": 2, "rank_set_low": 1, "withheld": ""}
+    bob = ada | {"first": None, "rank": 1, "withheld": "heavy_tails"}
+    told = {"interval", "possible ranks"}
+    silent, ranks = "somebody is first for whom no share is printed", "they turn the signs of whole clusters"
+    for rows, expected in (([ada, bob], True), ([ada | {"first": "1.0"}, ada], False)):
+        note = sections._board_note(RuleSet(name="x"), [{"attainable": "1"}], rows, told, False)
+        assert (silent in note, ranks in note) == (expected, expected)
+
+
 @pytest.mark.usefixtures("little_is_enough")
 def test_a_page_explains_sets_of_ranks(log: Any, tmp_path: Path) -> None:
     """In a column, which a test of all participants fills, with the seed of the samples."""
@@ -436,7 +449,7 @@ def test_a_page_explains_sets_of_ranks(log: Any, tmp_path: Path) -> None:
     words = " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
     assert "“Possible ranks” are those that a test of all participants at once cannot rule out" in words
     assert {row["seed"] in words for row in replay(path).table("intervals").rows()} == {True}
-    assert "Intervals, and all else that rests on samples, are of scores that are not adjusted" in words
+    assert ", and all else that rests on samples, are of scores that are not adjusted" in words
 
 
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
@@ -452,7 +465,8 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
         "with the effects of questions removed, cy is first, with forecasts on 2, but 2 questions are too few to tell"
     )
     order = (
-        "The order of scores compares different questions, and is no order of skill: ada forecast on 1 of 2 questions"
+        "The order of scores compares different questions, and is no order of skill: ada, the first, "
+        "forecast on 1 of 2 questions"
     )
     assert f"{order}; {effects}. ada is first" in words
     assert "There are no intervals: scores in fewer than 20 clusters" in words
@@ -490,8 +504,8 @@ def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_p
     words = means_over(given, log, tmp_path)
     assert f"{leads} is first with" in words
     told = (
-        "ada forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of the 2 who "
-        "forecast on at least half of them, with forecasts on 4, but 4 questions are too few to tell"
+        "ada, the first, forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of the "
+        "2 who forecast on at least half of them, with forecasts on 4, but 4 questions are too few to tell"
     )
     assert (told in words) == (leads == "ada")
     assert ("with the effects of questions removed" in words) == (leads == "ada")

@@ -10,8 +10,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.cli.report import KINDS
+from forecast_ledger.replay.pages import sections
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.pictures import Picture, titled, to_svg
+from forecast_ledger.replay.pages.pictures import Picture, in_board_order, titled, to_svg
 from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
@@ -91,7 +92,7 @@ def test_answers_are_counted_by_tenths(log: str) -> None:
     picture = drawn(log, "pit")
     counted = {row["from_probability"]: float(row["n"]) for row in picture.rows if float(row["n"])}
     assert counted == {"0.000000000": 1, "0.200000000": 1, "0.500000000": 1, "0.900000000": 1}
-    assert picture.title == "50% of 4 answers fall in the first and the last tenth of forecasts by ada"
+    assert picture.title == "Forecasts of ada: 4 answers, too few to say whether they are calibrated"
     assert picture.note.startswith("4 answers. ")
     [expected] = picture.specification["layer"][1]["data"]["values"]
     assert expected == {"n": 0.4}
@@ -100,14 +101,14 @@ def test_answers_are_counted_by_tenths(log: str) -> None:
 def test_intervals_hold_the_answers_within_them(log: str) -> None:
     """The central half is from 1 to 3; 80% from 0.4 to 3.6; 90% from 0.2, which is within, to 3.8."""
     picture = drawn(log, "intervals")
-    held = {row["probability"]: row["coverage"] for row in picture.rows}
+    held = {row["probability"]: row["inside_share"] for row in picture.rows}
     assert held == {
         "0.500000000": "0.500000000",
         "0.800000000": "0.500000000",
         "0.900000000": "0.750000000",
         "0.950000000": "1.000000000",
     }
-    assert picture.title == "The 90% intervals of ada hold 75% of 4 answers"
+    assert picture.title == "Intervals of ada: 4 answers, too few to say whether they are calibrated"
 
 
 def test_scores_are_means_of_parts_in_the_order_of_answers(tmp_path: Path) -> None:
@@ -180,10 +181,29 @@ def test_the_command_lists_every_picture_and_reports_have_fewer() -> None:
     assert NEW == ["intervals", "learning", "log_scale", "options", "pit", "relative_skill"]
 
 
-def test_a_report_has_the_pictures_of_numeric_forecasts(log: str, tmp_path: Path) -> None:
-    """With their findings, as that of forecasts by quantiles; options and learning are drawn only by the command."""
+def test_a_report_has_the_pictures_of_numeric_forecasts(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their findings, as that of forecasts by quantiles; options and learning are drawn only by the command.
+
+    Of four answers, a report has no picture of calibration, and says so.
+    """
+    report(log, tmp_path / "page.html")
+    few = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert few.count("it would be drawn from fewer than 20 forecasts") == 3  # three quantiles have no tenths
+    monkeypatch.setattr(sections, "_LEAST", {})
     report(log, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    found = {kind: f"<h3>{escape(drawn(log, kind).title)}</h3>" in page for kind in NEW}
-    assert found.pop("options") is found.pop("learning") is False
-    assert all(found.values())
+    for kind in NEW:
+        title, always = f"<h3>{escape(drawn(log, kind).title)}</h3>", kind in {"log_scale", "relative_skill"}
+        assert (title in few, title in page) == (always, kind not in {"options", "learning"})
+
+
+def test_the_first_of_the_board_stands_for_all(log: str) -> None:
+    """Not the first of the alphabet; who has less than half of the most answers is last."""
+    projections = replay(log).projections
+    assert [row["participant"] for row in projections.table("leaderboard").only("contest", "hub").rows()] == [
+        *("eve", "ada", "bo", "cy")
+    ]
+    assert in_board_order(projections, "hub", {"bo": 3, "ada": 3, "cy": 3, "eve": 1}) == ["ada", "bo", "cy", "eve"]
+    assert in_board_order(projections, "hub", {"bo": 4, "eve": 2, "away": 4}) == ["eve", "bo", "away"]
