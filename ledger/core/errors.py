@@ -260,7 +260,7 @@ class LedgerError(Exception):
     ...     replay("no/such/folder/season.db")
     ... except LedgerError as error:
     ...     error.to_dict()["error"], error.to_dict()["remedy"]
-    ('unavailable', 'correct what the message names, then try again')
+    ('unavailable', 'try again; if that does not help, correct what the message names')
     """
 
     kind, meaning, remedy = "error", "an error occurred", "read the message"
@@ -395,13 +395,21 @@ class Unavailable(LedgerError):
 
     kind = "unavailable"
     http_status, retryable = 503, True
-    meaning, remedy = "the store cannot be opened, read or locked", "correct what the message names, then try again"
+    meaning = "the store cannot be opened, read or locked"
+    remedy = "try again; if that does not help, correct what the message names"
 
 
 class Absent(Unavailable):
     """The ledger does not exist yet; appending a command creates it."""
 
     http_status, retryable = 404, False
+
+
+class Behind(Unavailable):
+    """The tables of a read model are behind the log, and did not reach the asked position in time."""
+
+    meaning = "the tables are behind the log: they do not have the events up to this log position yet"
+    remedy = "ask again; if that does not help, see whether the runner of the tables runs"
 
 
 class Uncertain(LedgerError):
@@ -475,4 +483,13 @@ class NewerVersion(Corrupt):
 
 
 # The classes of errors, in the order of the reference.
-ERRORS: tuple[type[LedgerError], ...] = (Refused, Conflict, Unavailable, Absent, Uncertain, Corrupt, NewerVersion)
+ERRORS: tuple[type[LedgerError], ...] = (
+    Refused,
+    Conflict,
+    Unavailable,
+    Behind,
+    Absent,
+    Uncertain,
+    Corrupt,
+    NewerVersion,
+)

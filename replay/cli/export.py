@@ -48,13 +48,20 @@ _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dict
 IMPORTED = ["appended", "log_position", "digest"]
 SEALED = ["segments", "bytes", "log_position", "digest"]
 _HUB, _DASHBOARD, SEGMENTS = "hub", "hubpredevals", "segments"
-_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB, _DASHBOARD]
+_OF_TABLES = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
+_FORMS = [*_OF_TABLES, SEGMENTS, _HUB, _DASHBOARD]
+_SUFFIXES = {f".{form}": form for form in _OF_TABLES} | {".db": "sqlite"}
 
 
 @click.command(epilog="Example: forecast-ledger export season.db season-csv --format csv")
 @log_argument
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(_FORMS), required=True, help="Write files of this kind.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMS),
+    help="Write files of this kind. Default: as the name of OUT ends, such as .db, .csv or .parquet.",
+)
 @click.option(
     "--tables",
     metavar="A,B",
@@ -73,7 +80,7 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", SEGMENTS, _HUB, _DASHBOA
 def export(
     log: Location,
     out: Path,
-    form: str,
+    form: str | None,
     tables: str | None,
     force: bool,
     baseline: str | None,
@@ -96,6 +103,7 @@ def export(
     """
     from forecast_ledger.replay.files.export import export as exported
 
+    form = form or _form_of(out)
     _check_options(form, log, tables, baseline, memory, floats=floats)
     if form in {_HUB, _DASHBOARD}:
         write = _hub if form == _HUB else partial(_dashboard, baseline=baseline)
@@ -128,6 +136,17 @@ def export(
     for note in manifest.notes:
         say(note)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
+
+
+def _form_of(out: Path) -> str:
+    """Return the format that the name of OUT says, and say if it is no file. Wrong usage: it says none."""
+    form = _SUFFIXES.get(out.suffix.lower(), "")
+    if not form:
+        forms = ", ".join(_FORMS)
+        fail(f"{out}: its name does not say what to write, as out.db or out.csv do; give --format: {forms}", USAGE)
+    if form != "sqlite":
+        say(f"{out} is a folder with a file for each table; `forecast-ledger table LOG TABLE --format csv` prints one")
+    return form
 
 
 def _check_options(

@@ -138,9 +138,8 @@ def score(
     FORECASTS is a CSV, Parquet, JSON lines or .xlsx file with a row for each forecast, or a column for each forecaster,
     question, option or quantile. The answers are a column of it, in a second file, or on a sheet of the workbook, which
     is recognised if it is one of two and its name is Answers, Outcomes, Resolutions or Results. Columns are recognised
-    by their usual names. The command prints how it read each column, and the map that says so, to stderr, and the board
-    to stdout. A column that can be read in two ways is refused, with the option that settles it. If a row is refused,
-    the exit code is 1.
+    by their usual names. The command prints how it read each column to stderr, and the board to stdout. A column that
+    can be read in two ways is refused, with the option that settles it. If a row is refused, the exit code is 1.
     """
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.replay import replay
@@ -200,11 +199,11 @@ def _options(settled: dict[str, Any]) -> Options:
 
 
 def _maps(made: "Plan", path: Path | None, files: Sequence[str], log: str) -> list[str]:
-    """Write the maps if there is a path for them, and return how to use them; else return their lines."""
+    """Write the maps if there is a path for them, and return how to use them; else return how to see them."""
     from forecast_ledger.replay.scoring.score import map_files
 
     if path is None:
-        return [line for step in made.steps for line in ("", *step.text.rstrip().split("\n"))] + [""]
+        return ["to see this as a map, which you can edit: --write-map FILE"]
     written = map_files(made, path)
     for name, text in written.items():
         name.write_text(text, encoding="utf-8", newline="\n")

@@ -23,7 +23,7 @@ from forecast_ledger.ledger.core.errors import (
 from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
-from forecast_ledger.ledger.core.values import format_instant, read_instant
+from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.projections.core.text_table import as_table, escape
 from forecast_ledger.replay.console import terminal
 from forecast_ledger.replay.console.signals import (
@@ -313,7 +313,7 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
     """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
-    from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
+    from forecast_ledger.replay.reading.log import Log, cut_as_claimed, cut_instant, end_of_date, first_event
 
     if as_of_claimed is not None:
         instant = end_of_date(as_of_claimed)
@@ -322,10 +322,10 @@ def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str)
         say(f"cut by the claimed clock at {instant}{left_out}")
         nothing, instants = cut.position == 0, str(cut.position)
     elif as_of is not None and isinstance(parse_cut(as_of), str):
-        instants = end_of_date(as_of)
+        micros, instants = cut_instant(as_of), end_of_date(as_of)
         if instants != as_of:
             say(f"cut by the ledger's clock at {instants}")
-        first, micros = first_event(Log(log, name)), read_instant(instants, "as_of")
+        first = first_event(Log(log, name))
         nothing = first is not None and first.recorded_at > micros
     else:
         return as_of

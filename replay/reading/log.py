@@ -168,7 +168,7 @@ class Cut:
         self._position = as_of if isinstance(as_of, int) else None
         self._instant = None
         if as_of is not None and not isinstance(as_of, int):
-            self._instant = values.read_instant(end_of_date(as_of) if isinstance(as_of, str) else as_of, "as_of")
+            self._instant = cut_instant(as_of)
         self.last = START
         self.on_progress = on_progress
         self.recorded_at: int | None = None  # of the last event
@@ -238,7 +238,7 @@ def cut_as_claimed(source: Log, instant: str) -> ClaimedCut:
 
     Raises, first that applies: Refused (not an instant), Unavailable, Corrupt.
     """
-    micros, position, earlier, later = values.read_instant(instant, "as_of_claimed"), 0, 0, False
+    micros, position, earlier, later = cut_instant(instant, "as_of_claimed"), 0, 0, False
     with source.pages(Cut(None)) as pages:
         for page in pages:
             for recorded in page:
@@ -248,6 +248,24 @@ def cut_as_claimed(source: Log, instant: str) -> ClaimedCut:
                 elif recorded.event.at <= micros:
                     earlier += 1
     return ClaimedCut(position, earlier)
+
+
+def cut_instant(as_of: values.Instant, field: str = "as_of") -> int:
+    """Return the instant of a cut in µs; of a plain date, its last. Raises Refused: bad_instant, naive_instant.
+
+    >>> cut_instant("1970-01-01")
+    86399999999
+    >>> cut_instant("yesterday")
+    Traceback (most recent call last):
+    forecast_ledger.ledger.core.errors.Refused: bad_instant: as_of = 'yesterday': neither a log position nor ...
+    """
+    try:
+        return values.read_instant(end_of_date(as_of) if isinstance(as_of, str) else as_of, field)
+    except Refused as refused:
+        position = field == "as_of"
+        other = f"neither {'a log position nor ' * position}an instant nor a day" * (refused.code == "bad_instant")
+        forms = f"give {'a log position such as 33, ' * position}an instant such as 2026-03-01T09:30:00Z, or a day such"
+        raise Refused(refused.code, field, refused.value, other, remedy=f"{forms} as 2026-03-01") from None
 
 
 def first_event(source: Log) -> Recorded | None:

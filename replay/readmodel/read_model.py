@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.core.errors import Behind, Unavailable
 from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
@@ -70,7 +70,7 @@ class ReadModel:
         timeout: s to wait for it at most. All rows are of one state of the read model.
 
         Raises, first that applies: ValueError (no such table or column, or one that the read model does not keep),
-        Unavailable (the read model cannot be read, or has not reached the position in time).
+        Unavailable (the read model cannot be read, or has not reached the position in time, which its meaning says).
         """
         _check(table, equal)
         deadline = time.monotonic() + timeout
@@ -78,7 +78,7 @@ class ReadModel:
             while (found := _rows(model, table, equal, at_least)) is None:
                 if time.monotonic() >= deadline:
                     wrong = f"the read model has not reached log position {at_least} in {timeout:g} s"
-                    raise Unavailable(f"{model.location}: {wrong}; try again, and see whether its runner runs")
+                    raise Behind(f"{model.location}: {wrong}; {Behind.remedy}")
                 time.sleep(_POLL)
         return found
 

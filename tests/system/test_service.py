@@ -192,6 +192,7 @@ def _answers(service: Service) -> None:
     assert (board.status, board.type) == (200, "application/json")
     late = service.ask("GET", "/spring/boards/main?at_least=99")
     assert (late.status, late.content["retryable"]) == (503, True)
+    assert late.content["title"].startswith("the tables are behind the log")
 
 
 def _probability(key: str) -> str:

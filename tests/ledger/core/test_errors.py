@@ -12,6 +12,7 @@ from forecast_ledger.ledger.core.errors import (
     ERRORS,
     REFUSALS,
     Absent,
+    Behind,
     Conflict,
     Corrupt,
     LedgerError,
@@ -430,6 +431,7 @@ def test_the_form_for_programs_is_one_short_line_for_every_value(value: Any) -> 
         (Refused("id_empty"), 422, False),  # RFC 9110, section 15.5.21: unprocessable content
         (Conflict("lost"), 409, True),  # 15.5.10
         (Unavailable("gone"), 503, True),  # 15.6.4
+        (Behind("late"), 503, True),
         (Absent("none"), 404, False),  # 15.5.5
         (Uncertain("the disk"), 503, True),
         (Corrupt(3, "gone"), 500, False),  # 15.6.1

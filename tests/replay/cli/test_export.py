@@ -32,6 +32,20 @@ def test_there_and_back(log: str, tmp_path: Path, form: str) -> None:
     assert (run("replay", copy).stdout, run("verify", copy).exit_code) == (replayed.stdout, FINE)
 
 
+@pytest.mark.parametrize(("name", "kind"), [("out.csv", ".csv"), ("out.db", ".db"), ("out.JSONL", ".jsonl")])
+def test_the_name_of_an_export_says_its_format(log: str, tmp_path: Path, name: str, kind: str) -> None:
+    """A folder has one file for each table, and is said to be none itself, because its name is that of a file."""
+    out = tmp_path / name
+    found = run("export", log, str(out), "--tables", "events")
+    assert found.exit_code == FINE, found.stderr
+    written = [*out.iterdir()] if out.is_dir() else [out]
+    assert {path.suffix for path in written} - {".json", ".md"} == {kind}
+    assert (f"{name} is a folder with a file for each table" in found.stderr) == out.is_dir()
+    assert (
+        json.loads(run("import", str(out), str(tmp_path / "copy.db"), "--format", "json").stdout)[0]["appended"] == 34
+    )
+
+
 def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:
     """`all` stands for those that there are anyway; what the tables are about is always there."""
     always = {"events", "contests", "questions", "participants", "data_dictionary"}
@@ -91,7 +105,11 @@ def test_what_is_there_is_not_replaced(log: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["export", "LOG", "DIR/out"], USAGE, "--format"),
+        (
+            ["export", "LOG", "DIR/out"],
+            USAGE,
+            "out: its name does not say what to write, as out.db or out.csv do; give",
+        ),
         (["export", "LOG", "DIR/out", "--format", "xlsx"], USAGE, "sqlite"),
         (["export", "LOG", "DIR/out", "--format", "csv", "--tables", "scores,nothing"], USAGE, "there are: contests"),
         (["export", "LOG", "DIR/out", "--format", "csv", "--as-of", "35"], USAGE, "the log ends at position 34"),

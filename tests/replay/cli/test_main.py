@@ -241,7 +241,15 @@ def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str)
     [
         (["leaderboard", "LOG", "nowhere"], "it has: hidden-only, plain"),
         (["table", "LOG", "nothing"], f"there are: {', '.join(CATALOGUE)}"),
-        (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
+        (
+            ["table", "LOG", "scores", "--as-of", "yesterday"],
+            "give a log position such as 33, an instant such as 2026-",
+        ),
+        (
+            ["table", "LOG", "scores", "--as-of", "@33"],
+            "bad_instant: as_of = '@33': neither a log position nor an instant",
+        ),
+        (["replay", "LOG", "--as-of-claimed", "33"], "neither an instant nor a day; give an instant such as 2026-"),
         (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
         (["table", "LOG", "scores", "--as-of", "35"], "the log ends at position 34"),
         (["table", "LOG", "scores", "--as-of", "-1"], "log positions start at 1"),

@@ -82,8 +82,9 @@ def test_a_reader_waits_for_what_was_just_written(followed: tuple[str, str]) -> 
     path, tables = followed
     with ReadModel.open(tables) as model, Runner(path, tables) as runner, Ledger.open(path) as ledger:
         receipt = ledger.handle(forecast(participant="eve"), "eve")
-        with pytest.raises(Unavailable, match=f"has not reached log position {receipt.last} in 0.05 s"):
+        with pytest.raises(Unavailable, match=f"has not reached log position {receipt.last} in 0.05 s") as late:
             model.rows("standing", participant="eve", at_least=receipt.last, timeout=0.05)
+        assert "the tables are behind the log" in late.value.meaning  # nothing is wrong with the store
         with ThreadPoolExecutor(4) as threads:
             asked = [
                 threads.submit(model.rows, "standing", participant="eve", at_least=receipt.last, timeout=20)

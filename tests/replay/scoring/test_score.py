@@ -430,6 +430,8 @@ def test_what_was_recognised_is_said_column_by_column(tmp_path: Path) -> None:
         "the last forecast before the close counts; lower is better",
     ):
         assert line in found.stderr
+    assert "to see this as a map, which you can edit: --write-map FILE" in found.stderr
+    assert "[[command]]" not in found.stderr  # the map itself is longer than all the rest
 
 
 @pytest.mark.parametrize("shape", SHAPES)
