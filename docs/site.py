@@ -13,12 +13,14 @@ from typing import Any
 
 import griffe
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.pages import Page
 
 import forecast_ledger
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("*.md", "CITATION.cff", "LICENSE")  # of the repository, in the site, with the folders; links stay inside
 FOLDERS = ("data", "docs")
+SEARCHED_LAST = ("CHANGELOG", "data/", "docs/notebooks/", "docs/reference/sources")  # answers are seldom there
 _FENCE = re.compile(r"(?m)^```(\w+) (\S+)$")
 _ITEM = re.compile(r"(?:[-*]|[0-9]+\.) ")
 _EXAMPLE = re.compile(r"(?m)^ *>>>.*\n?(?:(?!\n).*\n?)*")
@@ -78,8 +80,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Write a page, which is for the repository, as the site's Markdown has it."""
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Write a page, which is for the repository, as the site's Markdown has it; the search finds guides first."""
+    if page.file.src_uri.startswith(SEARCHED_LAST):
+        page.meta["search"] = {"boost": 0.1}
     return indented(_FENCE.sub(r'```\1 title="\2"', markdown))
 
 
