@@ -362,7 +362,7 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     )
     title, note = _told_apart(pairs)
     if len(first) < len(names):
-        note += f" Only the first {len(first)} of {len(names):,} are compared."
+        note += f" Only the first {len(first)} of {len(names):,} are compared, as if they had been named beforehand."
     return Picture(title, note, columns, [chosen(row, columns) for row in pairs], specification)
 
 
@@ -380,7 +380,9 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
         note += f" With {count(most, 'question')}, no test can be significant."
-    return f"{title[0].upper()}{title[1:]} significantly", note
+    few = f", if their {count(most, 'question')} are independent" if found and most < LEAST_CLUSTERS else ""
+    note += " The tests take clusters of questions for independent." * (found > 0)
+    return f"{title[0].upper()}{title[1:]} significantly{few}", note
 
 
 def _certain(pair: Row) -> bool:

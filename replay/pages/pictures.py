@@ -311,7 +311,7 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
     'Only ada may be the best'
     >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
-    'Only bob may be the best of the 1 with scores in at least 20 clusters; ada is not among these'
+    'Only bob may be the best of the 1 with scores in at least 20 clusters; ada has fewer, and is not tested'
     >>> who_may_be_first([ada | {"rank": rank, "rank_set_low": low} for rank, low in ((1, 1), (2, 1), (3, None))])
     'Any of the 2 participants with scores in at least 20 clusters may be the best'
     """
@@ -322,7 +322,7 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     enough = f"with scores in at least {LEAST_CLUSTERS} clusters"
     among = f" of the {told:,} {enough}" * (told < ranked)
     outside = [row["participant"] for row in rows if row["rank"] == 1 and row.get("rank_set_low") is None]
-    untold = f"; {outside[0]} is not among these" if len(outside) == 1 else ""
+    untold = f"; {outside[0]} has fewer, and is not tested" if len(outside) == 1 else ""
     if len(names) == 1:
         return f"Only {names[0]} may be the best{among}{untold}"
     if among and len(names) == told:

@@ -73,7 +73,9 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
     if adjusted and len(findings) > 1:
         lower = "lowest" if lower_is_better(projections.facts.contests[name].opened.rules) else "highest"
-        findings[0] += f"; the best has the {lower} expected mean score on the questions that it forecasts on"
+        findings[0] += (
+            f"; best is the {lower} mean score on one's own questions, so that this compares different ones, too"
+        )
     fair = _with_effects_removed(board, adjusted)
     findings = [*fair, *findings]
     findings[0] += _too_few(board, intervals)
@@ -189,7 +191,7 @@ def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
     if every < LEAST_CLUSTERS:
         return f", but {count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell"
     untold = intervals and all(row["rank_set_low"] is None for row in intervals)
-    return ", but no test tells how sure that is" if untold and len(ranked) > 1 else ""
+    return ", but no possible ranks say how sure that is" if untold and len(ranked) > 1 else ""
 
 
 def _board(
@@ -282,6 +284,11 @@ def _board_note(
         if names & SAMPLED:
             first = "Intervals" if "interval" in names else "Possible ranks"
             sentences.append(f"{first}, and all else that rests on samples, are of scores that are not adjusted.")
+    if rules.total == "sum" and len({row["completion"] for row in board}) > 1:
+        sentences.append(
+            "A score is a sum, to which a question without a forecast adds nothing: "
+            "the order is also one of who took part."
+        )
     if "take" in names and "prize" in names:
         sentences.append("Prizes follow from takes.")
     if float(board[0]["attainable"]) < 1:
@@ -299,7 +306,10 @@ def _independence(projections: Projections, name: str) -> str:
     shared = sorted({cluster_of(projections.facts.questions[code], field) for code in contest.entries} - {""})
     what = f"A cluster is all questions of one {field.removeprefix(TAG)}, such as {shared[0]}. " if shared else ""
     sure, wrong = (percent(share, 10**6) for share in (level, 10**6 - level))
-    doubt = "neighbouring rounds of one season, for example, are hardly so"
+    doubt = (
+        "neighbouring rounds of one season, for example, are hardly so, and then intervals and possible ranks are too "
+        "narrow, and differences are called significant too often"
+    )
     return f"{what}{sure} and {wrong} hold if clusters are independent of each other; {doubt}."
 
 

@@ -77,8 +77,8 @@ def pit(projections: Projections, contest: str) -> Picture | None:
     title = title if total >= LEAST_CLUSTERS else f"Forecasts of {who}: {answers}{_TOO_FEW}"
     note = (
         f"{answers}. If forecasts are calibrated, a tenth of the answers falls in each tenth, up "
-        "to the dashed line, and 20% in the outer two: more there suggests that forecasts are too narrow, fewer that "
-        "they are too wide."
+        "to the dashed line, and 20% in the outer two: more there suggests that forecasts are too narrow, or, if they "
+        "are at one end, too low or too high; fewer, that they are too wide."
     )
     note += f" The table pit_counts also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     x = {"field": "from_probability", "title": "forecast", "bin": {"binned": True, "step": 0.1}, **SHARE}
@@ -120,7 +120,7 @@ def intervals(projections: Projections, contest: str) -> Picture | None:
     title = title if told["n"] >= LEAST_CLUSTERS else f"Intervals of {names[0]}: {answers}{_TOO_FEW}"
     note = (
         "On the dashed line, intervals hold as many answers as their probability says; a line below it suggests that "
-        "they are too narrow."
+        "they are too narrow, or too low or too high."
     )
     left = f" The first {len(names)} of the board with half of the most answers or more are shown, of {len(counts):,}."
     note += left * (len(counts) > len(names))

@@ -120,8 +120,9 @@ def test_pairs_are_told_apart_beside_all_others() -> None:
     pairs: list[Row] = [{"p": "0.001", "p_adjusted": "0.050"}, {"p": "0.020", "p_adjusted": "0.051"}]
     pairs = [row | {"questions": 6} for row in pairs]
     title, note = _told_apart(pairs)
-    assert title == "1 of 2 pairs of participants differs significantly"
+    assert title == "1 of 2 pairs of participants differs significantly, if their 6 questions are independent"
     assert "With " not in note
+    assert _told_apart([row | {"questions": 20} for row in pairs])[0].endswith(" differs significantly")
     title, note = _told_apart([row | {"questions": 5, "p_adjusted": "0.060"} for row in pairs])
     assert title == "None of 2 pairs of participants differ significantly"
     assert "With 5 questions, no test can be significant." in note

@@ -166,7 +166,7 @@ def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: A
     page = checked(text)
     assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
     assert "The first 40 of 60 are shown." in text
-    assert "Only the first 20 of 60 are compared." in text
+    assert "Only the first 20 of 60 are compared, as if they had been named beforehand." in text
 
 
 def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
@@ -437,8 +437,9 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
     told = {"interval", "possible ranks"}
     silent, ranks = "somebody is first for whom no share is printed", "they turn the signs of whole clusters"
     for rows, expected in (([ada, bob], True), ([ada | {"first": "1.0"}, ada], False)):
-        note = sections._board_note(RuleSet(name="x"), [{"attainable": "1"}], rows, told, False)
-        assert (silent in note, ranks in note) == (expected, expected)
+        board = [{"attainable": "1", "completion": done} for done in ("2/2", "1/2" if expected else "2/2")]
+        note = sections._board_note(RuleSet(name="x", total="sum"), board, rows, told, False)
+        assert (silent in note, ranks in note, "who took part" in note) == (expected,) * 3
 
 
 @pytest.mark.usefixtures("little_is_enough")
