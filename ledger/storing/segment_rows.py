@@ -142,13 +142,11 @@ class SegmentRows(Rows):
         for segment in self._segments[number:]:
             columns, before = self._columns(segment), segment.before
             if start > segment.first:
-                columns, before = _after(columns, start - 1), _mark(segment, start - 1)
+                before = _mark(segment, start - 1)
             for end in (self._bound, segment.last) if start <= self._bound < segment.last else (segment.last,):
-                pages = checked_rows(columns if end == segment.last else up_to(columns, end), segment, before, end)
-                for rows in pages:
+                for rows in checked_rows(_between(columns, segment, before.position, end), segment, before, end):
                     yield rows
                     before = Checkpoint(before.position + len(rows), log.stated_digest(rows[-1]))
-                columns = columns if end == segment.last else _after(columns, end)
             start = segment.last + 1
 
 
@@ -161,6 +159,16 @@ def _mark(segment: Segment, position: int) -> Checkpoint:
 def _after(columns: SegmentColumns, position: int) -> SegmentColumns:
     """Return the rows after a log position."""
     return SegmentColumns(*(table.filter(pyarrow().compute.field("position") > position) for table in columns))
+
+
+def _between(columns: SegmentColumns, segment: Segment, after: int, end: int) -> SegmentColumns:
+    """Return the rows of a segment after a log position up to another; also those of no row, at an end of it."""
+    if after < segment.first:
+        return columns if end == segment.last else up_to(columns, end)
+    if end == segment.last:
+        return _after(columns, after)
+    position = pyarrow().compute.field("position")
+    return SegmentColumns(*(table.filter((position > after) & (position <= end)) for table in columns))
 
 
 def up_to(columns: SegmentColumns, position: int) -> SegmentColumns:

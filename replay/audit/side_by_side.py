@@ -246,7 +246,10 @@ def check_part(after: int, end: int) -> CheckedPart | None:
 
 
 def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
-    before = log.unseal_row(reader.store.read(after - 1, 1)[0], after) if after else None
+    before = None
+    if after:
+        [([row], _)] = reader.store.pages_with_types(after=after - 1, end=after)
+        before = log.unseal_row(row, after)
     rows, facts, pages = RowChecker(Cut(None), before), Facts(), list[CheckedPage]()
     facts.question_codes.codes = reader.codes
     started, last = rows.last.digest, before.command_id if before else ""
