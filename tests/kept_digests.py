@@ -52,6 +52,7 @@ SOURCES = {"flusight": flusight.SOURCE, "replication": replication.SOURCE}  # wh
 # Tables that take long of these; their digests are kept of all other histories.
 LARGE = (
     "adjusted_intervals",
+    "baseline_differences",
     "corp_band",
     "intervals",
     "marginal_ranks",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
@@ -36,14 +37,20 @@ def alike_by_day(contest: Contest, scored: ContestScores) -> Alike | None:
     counted = np.flatnonzero(scored.questions.weight > 0)
     if units_of(contest.opened.rules, scored).size < len(counted):
         return None
-    spot = contest.opened.rules.sampling == "spot"
-    days = ((scored.questions.spot.max(axis=1) if spot else scored.questions.until) // _DAY).tolist()
+    days = days_of(contest.opened.rules, scored)
     by_day: dict[int, list[int]] = {}
     for number, mean in _means(contest, scored).items():
         if scored.questions.weight[number] > 0:
             by_day.setdefault(days[number], []).append(mean)
     ratio = ratio_of([*by_day.values()])
     return None if ratio is None or ratio < LEAST_RATIO else Alike(sum(map(len, by_day.values())), len(by_day), ratio)
+
+
+def days_of(rules: RuleSet, scored: ContestScores) -> list[int]:
+    """Return the day (UTC) of the last instant that counts of each question, in days since the epoch."""
+    last = scored.questions.spot.max(axis=1) if rules.sampling == "spot" else scored.questions.until
+    days: list[int] = (last // _DAY).tolist()
+    return days
 
 
 def ratio_of(groups: list[list[int]]) -> Fraction | None:

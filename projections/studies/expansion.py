@@ -54,6 +54,16 @@ def student_edge(level: Decimal, degrees: int) -> Decimal:
         return edge
 
 
+def student_share(edge: Decimal, degrees: int) -> Decimal:
+    """Return the share of Student's t with these degrees of freedom within -edge and edge, edge from 0 on.
+
+    >>> round(student_share(Decimal("12.706204736"), 1), 9)
+    Decimal('0.950000000')
+    """
+    with localcontext(WIDE):
+        return _student_share(edge, degrees, _top(degrees))
+
+
 def normal_share(edge: Decimal) -> Decimal:
     """Return the share of a normal distribution within -edge and edge standard deviations, edge above 0.
 
@@ -116,6 +126,7 @@ def _spread(edge: Decimal, degrees: int) -> Decimal:
     return (squared**degrees * squared).sqrt()
 
 
+@cache
 def _top(degrees: int) -> Decimal:
     """Return the density of Student's t at 0: Γ((n + 1) / 2) / (√(n π) Γ(n / 2)), two degrees at a time."""
     first = 2 - degrees % 2

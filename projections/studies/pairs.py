@@ -1,6 +1,6 @@
 """Pairs of participants, compared on the questions that both have a score on, at the end and at every moment before."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -65,8 +65,25 @@ class Pair(NamedTuple):
     hoeffding: tuple[int, int] | None
     bernstein: tuple[int, int] | None
 
+    def turned(self) -> "Pair":
+        """Return the same numbers with the second first."""
+        first, second, won, lost = self.second, self.first, self.lost, self.won
+        interval, hoeffding, bernstein = (
+            ends and (-ends[1], -ends[0]) for ends in (self.interval, self.hoeffding, self.bernstein)
+        )
+        return self._replace(
+            first=first,
+            second=second,
+            won=won,
+            lost=lost,
+            difference=-self.difference,
+            interval=interval,
+            hoeffding=hoeffding,
+            bernstein=bernstein,
+        )
 
-class _Season(NamedTuple):
+
+class Season(NamedTuple):
     """The scores of a contest as matrices; its questions in the order in which they were settled.
 
     score: weight x score, 1e-15, the better the larger, shape (p, q); floats near it, 0 without one. exact: returns the
@@ -88,6 +105,11 @@ class _Season(NamedTuple):
     flips: Int64Array
     standards: Standards
     span: list[Fraction] | None
+
+    @property
+    def size(self) -> int:
+        """How many pairs are compared at a time."""
+        return max(_NUMBERS // max(self.rules.replicates, len(self.weight)), 1)
 
 
 class _Common(NamedTuple):
@@ -111,7 +133,7 @@ class _Common(NamedTuple):
 class _Apart:
     """The exact differences of the weighted scores of two participants, where bounds leave a doubt."""
 
-    def __init__(self, season: _Season, first: int, second: int, both: BoolArray) -> None:
+    def __init__(self, season: Season, first: int, second: int, both: BoolArray) -> None:
         """both: on which questions both have a score."""
         self._season, self._first, self._second, self._both = season, first, second, both
 
@@ -166,20 +188,30 @@ def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int
     people = int(place.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
-    season = _season(rules, scored, place, settled, seed)
-    size = max(_NUMBERS // max(rules.replicates, season.score.shape[1]), 1)
-    found = [pair for rows in _chunks(people, size) for pair in _compared(_Differences(season, *rows))]
+    season = season_of(rules, scored, place, settled, seed)
+    return with_p_values(season, pairs_of(season))
+
+
+def pairs_of(season: Season) -> list[Pair]:
+    """Return the pairs with a common question, in order, without p-values."""
+    chunks = _chunks(len(season.score), season.size)
+    return [pair for rows in chunks for pair in _compared(Differences(season, *rows))]
+
+
+def with_p_values(season: Season, found: Sequence[Pair]) -> list[Pair]:
+    """Return pairs with their p-values, adjusted for all of these pairs."""
     one, other = (np.array([pair[side] for pair in found], np.int64) for side in (0, 1))
 
     def turned(at: Int64Array) -> Int64Array:
-        return _Differences(season, one[at], other[at]).statistics(season.flips)
+        return Differences(season, one[at], other[at]).statistics(season.flips)
 
-    alone, together = step_down(np.array([pair.statistic for pair in found], np.int64), turned, size)
+    alone, together = step_down(np.array([pair.statistic for pair in found], np.int64), turned, season.size)
     p_values = zip(found, alone.tolist(), together.tolist(), strict=True)
     return [pair._replace(p=p, adjusted=adjusted) for pair, p, adjusted in p_values]
 
 
-def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> _Season:
+def season_of(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> Season:
+    """Return the season that pairs are compared in; arguments as of `pairs`, and so is what is raised."""
     questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
     people, count = int(place.max()) + 1, units.size
     products = people * (people - 1) // 2 * count * (rules.replicates + FLIPS)
@@ -200,7 +232,7 @@ def _season(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: I
     weight = questions.weight[counted]
     unit = gcd(WEIGHT, *weight.tolist())
     order = stable_order(units.unit[counted])
-    return _Season(
+    return Season(
         rules,
         score,
         cache(partial(_exact_scores, points, row)),
@@ -243,14 +275,14 @@ def _chunks(people: int, size: int) -> Iterator[tuple[Int64Array, Int64Array]]:
         yield first[begin : begin + size], second[begin : begin + size]
 
 
-class _Differences:
+class Differences:
     """The differences of the weighted scores of pairs on their common questions; pairs without one are left out.
 
     value: shape (m, q), 0 where one has no score. size: |score| + |other score|. largest: of these, shape (m, 1). both:
     where both have a score.
     """
 
-    def __init__(self, season: _Season, first: Int64Array, second: Int64Array) -> None:
+    def __init__(self, season: Season, first: Int64Array, second: Int64Array) -> None:
         """first, second: rows, shape (m,)."""
         both = season.answered[first] & season.answered[second]
         met = both.any(axis=1)
@@ -271,7 +303,7 @@ class _Differences:
         return statistics(self.sums(times), norm, lambda row, at: self.apart[row].by_unit.statistics(times[:, at]))
 
 
-def _compared(pairs: _Differences) -> Iterator[Pair]:
+def _compared(pairs: Differences) -> Iterator[Pair]:
     season, both, apart = pairs.season, pairs.both, pairs.apart
     if not len(both):
         return
@@ -302,7 +334,7 @@ def _compared(pairs: _Differences) -> Iterator[Pair]:
 
 
 def _means(
-    season: _Season, sums_of: Callable[[Int64Array], Near], weights: Int64Array, apart: list[_Apart], times: Int64Array
+    season: Season, sums_of: Callable[[Int64Array], Near], weights: Int64Array, apart: list[_Apart], times: Int64Array
 ) -> Drawn:
     """Return the weighted means of differences if units are drawn so many times, 1e-9. weights: shape (m, u)."""
     over = matrix_product(weights, times) * season.unit
@@ -327,7 +359,7 @@ def _won_and_lost(
 
 
 def _sequences(
-    season: _Season, both: BoolArray, sums: Near, squares: Near, apart: list[_Apart]
+    season: Season, both: BoolArray, sums: Near, squares: Near, apart: list[_Apart]
 ) -> tuple[list[Ends], list[Ends]]:
     """Return the bounds of each pair's mean that hold at every moment; None if scores have no bounds."""
     if season.span is None:

@@ -16,6 +16,7 @@ from forecast_ledger.projections.core.columns import (
     round_to_points,
 )
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
+from forecast_ledger.projections.studies.baselines import baseline_differences
 from forecast_ledger.projections.studies.intervals import Interval, board_places
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.studies.rank_sets import board_marginal_sets
@@ -404,6 +405,48 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
     )
 
 
+_BASELINE_DIFFERENCES = schema("""
+    each participant compared with each other one as a baseline, on the questions that both have forecast on, in the
+    order of the leaderboard
+
+    contest*
+    baseline*           id      whom the participant is compared with; choose one, such as a reference forecaster
+    participant*
+    questions           count   number of questions that both have a score on
+    clusters            count   number of clusters of these questions, as in the table `intervals`
+    withheld            text    why the difference has no interval and no test of Diebold and Mariano, as there
+    difference          points  weighted mean of the differences of scores, above 0 if the participant is better
+    difference_low      points  lower end of its interval, as in the table `pairwise`
+    difference_high     points  upper end
+    p                   share   p-value of the permutation test, as there
+    p_adjusted          share   the p-value adjusted for all who are compared with this baseline
+    horizon             count   how many steps ahead forecasts are: the horizon that all questions share, else 1
+    periods             count   number of periods of the test of Diebold and Mariano: clusters, or days if the horizon
+                                is above 1; with fewer than 20 the test is left out
+    diebold_mariano     points  its statistic, as Harvey, Leybourne and Newbold correct it, above 0 if the participant
+                                is better
+    diebold_mariano_p   share   its p-value on both sides, by Student's t with a degree of freedom less than periods
+    seed                text    seed of the draws, that of the table `pairwise`
+""")
+
+
+def baseline_differences_values(analysis: Analysis) -> list[Values]:
+    """One row for each baseline and each other participant of each contest with a common question."""
+    analysis.tally_all()
+    rows = []
+    for name in analysis.contests:
+        opened, scored, board = analysis.facts.contests[name], analysis.scored(name), analysis.board(name)
+        seed, place = analysis.seed(name, "pairwise"), board_places(analysis.facts, board)
+        settled = answered_at(analysis.facts, opened, scored.questions)
+        for own in baseline_differences(opened.opened.rules, scored, place, settled, seed):
+            names = (board[own.baseline].participant, board[own.participant].participant)
+            pair, ends = own.pair, own.pair.interval or (None, None)
+            p_values = (pair.p * (POINTS // 1000), pair.adjusted * (POINTS // 1000))
+            numbers = (pair.questions, pair.clusters, pair.withheld, pair.difference, *ends, *p_values)
+            rows.append((name, *names, *numbers, *(own.test or (None,) * 4), seed.hex()))
+    return columns_of_rows(rows, _BASELINE_DIFFERENCES.columns)
+
+
 UNCERTAINTY: dict[str, Projection] = {
     "intervals": Projection(6, _INTERVALS, intervals_values, reads=SCORED, as_built=True, on_request=True),
     "marginal_ranks": Projection(
@@ -411,4 +454,7 @@ UNCERTAINTY: dict[str, Projection] = {
     ),
     "resolution": Projection(5, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
     "pairwise": Projection(6, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
+    "baseline_differences": Projection(
+        1, _BASELINE_DIFFERENCES, baseline_differences_values, reads=SCORED, as_built=True, on_request=True
+    ),
 }

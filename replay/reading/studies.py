@@ -28,6 +28,7 @@ CLUSTERED = (  # these take the questions of a cluster together
     "marginal_ranks",
     "resolution",
     "pairwise",
+    "baseline_differences",
     "calibration",
     "calibration_by_cluster",
     "calibration_time_weighted",

@@ -483,6 +483,20 @@ SOURCES = (
         "`pairwise`: the p-value adjusted for all pairs; `marginal_ranks`: for the pairs of a participant",
     ),
     Source(
+        "Diebold and Mariano (1995)",
+        'F. X. Diebold and R. S. Mariano, "Comparing predictive accuracy", Journal of Business & Economic Statistics '
+        "13(3):253-263",
+        "doi:10.1080/07350015.1995.10524599",
+        "`baseline_differences`: the test that two are equally good",
+    ),
+    Source(
+        "Harvey, Leybourne and Newbold (1997)",
+        'D. Harvey, S. Leybourne and P. Newbold, "Testing the equality of prediction mean squared errors", '
+        "International Journal of Forecasting 13(2):281-291",
+        "doi:10.1016/S0169-2070(96)00719-4",
+        "`baseline_differences`: that test with few periods",
+    ),
+    Source(
         "Romano and Wolf (2005)",
         'J. P. Romano and M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", Journal '
         "of the American Statistical Association 100(469):94-108",

@@ -33,7 +33,7 @@ def told(
 
 def figures(projections: Projections) -> dict[str, list[list[object]]]:
     """What is drawn: the rows of tables without the names of contests and participants."""
-    named = {"contest", "participant", "other"}
+    named = {"contest", "participant", "other", "baseline"}
     return {
         table: sorted(
             ([value for key, value in row.items() if key not in named] for row in projections.table(table).rows()),

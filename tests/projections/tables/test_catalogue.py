@@ -69,6 +69,10 @@ PROMISED = {  # at least these columns
     ),
     "marginal_ranks": ("contest", "participant", "clusters", "rank", "rank_low", "rank_high", "seed"),
     "resolution": ("contest", "ranked", "pairs", "smallest", "middle", "largest"),
+    "baseline_differences": (
+        "contest", "baseline", "participant", "questions", "clusters", "withheld", "difference", "difference_low",
+        "difference_high", "p", "p_adjusted", "horizon", "periods", "diebold_mariano", "diebold_mariano_p", "seed",
+    ),
     "pairwise": (
         "contest", "participant", "other", "questions", "won", "lost", "won_share", "clusters", "withheld",
         "difference", "difference_low", "difference_high", "p", "p_adjusted", "hoeffding_low", "hoeffding_high",
@@ -184,6 +188,14 @@ OPTIONAL = {  # columns that may be empty in a row
         "prize_high",
     },
     "marginal_ranks": {"rank_low", "rank_high"},
+    "baseline_differences": {
+        "difference_low",
+        "difference_high",
+        "horizon",
+        "periods",
+        "diebold_mariano",
+        "diebold_mariano_p",
+    },
     "brier": {"consensus_brier", "skill_against_consensus", "skill_against_base_rate"},
     "admissions": {"earliest_at", "latest_at", "information_margin"},
     "positions": {"average_entry", "mark", "pending_for"},

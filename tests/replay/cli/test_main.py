@@ -393,7 +393,7 @@ def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
 def test_tables_of_samples_say_what_is_drawn(log: str) -> None:
     """For one contest; other tables draw nothing."""
     told = "samples draw 3 questions, each by itself, as if none had anything in common"
-    for projection in ("intervals", "marginal_ranks", "resolution", "pairwise"):
+    for projection in ("intervals", "marginal_ranks", "resolution", "pairwise", "baseline_differences"):
         assert told in run("table", log, projection, "--where", "contest=plain").stderr
     assert "samples" not in run("table", log, "scores", "--where", "contest=plain").stderr
 
