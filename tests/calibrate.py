@@ -123,10 +123,19 @@ def adjusted_within(run: Run) -> list[bool | None]:
 
 def ranks_within(run: Run) -> list[bool | None]:
     """The set of ranks of each participant has the rank by expected scores in it."""
-    found = {row.row.participant: row.rank_set for row in run.projections.intervals(run.contest).rows}
+    return _within(run, {row.row.participant: row.rank_set for row in run.projections.intervals(run.contest).rows})
+
+
+def marginal_ranks_within(run: Run) -> list[bool | None]:
+    """The marginal set of ranks of each participant has the rank by expected scores in it."""
+    rows = run.projections.table("marginal_ranks").rows()
+    return _within(run, {row["participant"]: row["rank_low"] and (row["rank_low"], row["rank_high"]) for row in rows})
+
+
+def _within(run: Run, sets: dict[str, tuple[int, int] | None]) -> list[bool | None]:
     worth = {name: run.better * mean for name, mean in run.truth.items()}
     ranks = {name: 1 + sum(other > own for other in worth.values()) for name, own in worth.items()}
-    ends = {name: found.get(name) for name in run.truth}
+    ends = {name: sets.get(name) for name in run.truth}
     return [own and own[0] <= ranks[name] <= own[1] for name, own in ends.items()]
 
 
@@ -161,6 +170,7 @@ CLAIMS: dict[str, tuple[str, Claim]] = {  # with the share of cases in which eac
     "difference": ("95%", differences_within),
     "adjusted score": ("95%", adjusted_within),
     "set of ranks": ("95% or more", ranks_within),
+    "marginal set of ranks": ("95% or more", marginal_ranks_within),
     "all sets of ranks": ("95% or more", all_ranks_within),
     "all pairs": ("95% or more", pairs_told_apart),
 }
