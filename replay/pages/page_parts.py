@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.core.columns import plain_values
+from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import participant_review_values
 from forecast_ledger.replay.pages.pictures import Row
@@ -18,6 +20,7 @@ BEST = 3  # questions or positions of a participant, at either end
 MOST_PARTICIPANTS = 500
 NEARLY = 10  # nearly everybody is all but one in ten
 MOST_SUBSEQUENT = 100  # events after a seal
+NAMED, ON_RANGE, BY_QUANTILES = "A score is", "On a range", "By quantiles"  # scores by the form of a question
 NONE = "-"  # in a cell: there is no such number
 
 
@@ -143,6 +146,23 @@ def reviewed_ends(
     printed = table.rows_at(np.array([row for own in ends for row in own], np.int64)).rows()
     shown = [[next(printed) for _ in own] for own in ends]
     return {rows[0]["participant"]: (rows, len(own)) for rows, own in zip(shown, counted.values(), strict=True)}
+
+
+def short_name(question: QuestionOpened) -> str:
+    """Return the id of a question, or the title if the id is that of a hub's question, which says the same."""
+    return question.title if question.title and task_values(question.question) else question.question
+
+
+def question_name(question: QuestionOpened) -> str:
+    """Return the short name of a question, and its title if that is another text."""
+    return ": ".join(dict.fromkeys(filter(None, (short_name(question), question.title))))
+
+
+def form_of(question: QuestionOpened) -> str:
+    """Return which of the scores of a rule set are those of a question."""
+    if question.range is None:
+        return NAMED
+    return BY_QUANTILES if question.range.measures else ON_RANGE
 
 
 def row_anchor(contest: str, kind: str, number: int) -> str:

@@ -15,8 +15,11 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
 from forecast_ledger.replay.pages.charts import FEWEST
 from forecast_ledger.replay.pages.page_parts import (
+    BY_QUANTILES,
     MOST_PARTICIPANTS,
+    NAMED,
     NONE,
+    ON_RANGE,
     Contest,
     Figure,
     Part,
@@ -26,13 +29,16 @@ from forecast_ledger.replay.pages.page_parts import (
     by_participant,
     digits_of,
     ends_of,
+    form_of,
     in_table,
     kinds_of,
     number_text,
     printed_table,
+    question_name,
     range_text,
     reviewed_ends,
     row_anchor,
+    short_name,
     short_table,
     span_cell,
     subsequent_part,
@@ -475,10 +481,13 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         told += trading_facts(rules.trading, row["currency"])
         if not _has_board(projections, row["contest"]):
             return told + [("Forecasts", _ONE_FORECASTER)] * bool(rows_of(projections, "leaderboard", row["contest"]))
-    kernels = {"A score is": rules.kernel, "On a range": rules.cdf_kernel, "By quantiles": rules.quantile_kernel}
-    words = {form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none"}
+    kernels = {NAMED: rules.kernel, ON_RANGE: rules.cdf_kernel, BY_QUANTILES: rules.quantile_kernel}
+    asked = {form_of(facts.questions[code]) for code in contest.entries} or {*kernels}
+    words = {
+        form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none" and form in asked
+    }
     if len({*words.values()}) == 1:
-        words = {"A score is": next(iter(words.values()))}
+        words = {NAMED: next(iter(words.values()))}
     told += words.items()
     if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
         told.append(("Order of outcomes", order))
@@ -526,7 +535,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
     reviewed = reviewed_ends(projections, name, shown)
     scored = by_participant(projections, "scores", name, shown)
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
-    titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
+    named = {question.question: question_name(question) for question in projections.facts.questions}
     found, of_board = [], _score_digits(projections, name)
     for number, row in enumerate(board):
         who, of_scores = row["participant"], scored.get(row["participant"], [])
@@ -541,13 +550,16 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
         ends, caption = ends_of(own, "questions", *(("participant_review", every) if counted else ("scores", len(own))))
-        table = _questions(ends, titles, bool(counted))
+        table = _questions(ends, named, bool(counted))
         found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return found
 
 
-def _questions(rows: Sequence[Row], titles: dict[str, str], reviewed: bool) -> Table:
-    """Return questions of a participant. reviewed: whether the rows are of `participant_review`, not of `scores`."""
+def _questions(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) -> Table:
+    """Return questions of a participant. named: what each is called.
+
+    reviewed: whether the rows are of `participant_review`, not of `scores`.
+    """
     columns = ("score", *(("median", "gained") if reviewed else ()))
     digits = digits_of([float(row[name]) for row in rows for name in columns if row[name] is not None])
 
@@ -556,8 +568,7 @@ def _questions(rows: Sequence[Row], titles: dict[str, str], reviewed: bool) -> T
 
     cells = []
     for row in rows:
-        name = ": ".join(filter(None, (row["question"], titles.get(row["question"]))))
-        line = [name, number(row["score"]), percent(float(row["coverage"]))]
+        line = [named[row["question"]], number(row["score"]), percent(float(row["coverage"]))]
         if reviewed:
             place = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
             line[2:2] = [place, number(row["median"]), number(row["gained"])]
@@ -577,5 +588,5 @@ def _questions_words(projections: Projections, contest: ContestFacts, scored: in
         words += f"; {scored:,} scored"
     if len(asked) <= MOST_LISTED:
         return words
-    first, *_, last = asked
+    first, *_, last = (short_name(projections.facts.questions[code]) for code in contest.entries)
     return f"{words}; from {first} to {last}; {in_table('questions')}"

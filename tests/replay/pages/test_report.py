@@ -236,8 +236,8 @@ def test_an_end_beyond_a_scale_has_an_arrow_and_no_mark_where_the_scale_ends() -
 
 
 def test_a_telephone_has_a_short_line_for_each_row_of_a_long_board(log: Any, tmp_path: Path) -> None:
-    """A box shows all columns; a board of ten rows needs none."""
-    path = log([*crowd([f"p{number:02}" for number in range(11)]), exclusion(participant="p00", level="hidden")])
+    """A box shows all columns; a board of six rows needs none."""
+    path = log([*crowd([f"p{number:02}" for number in range(7)]), exclusion(participant="p00", level="hidden")])
     for as_of, boxes in ((replay(path).checkpoint.position - 1, 1), (None, 0)):
         report(path, tmp_path / "page.html", as_of=as_of)
         assert (tmp_path / "page.html").read_text(encoding="utf-8").count('<input type="checkbox">') == boxes
