@@ -8,6 +8,7 @@ mean Brier score of the last forecast before the deadline of a round, by the hub
 
 import json
 import sys
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +20,13 @@ from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import Picture, to_svg
 from forecast_ledger.replay.pages.study_charts import PLOTS
+from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import Replay, replay
-from tests.kept_digests import HISTORIES, record
+from tests.kept_digests import HISTORIES, Batch, record
 from tests.support import flusight
+from tests.support.given import NOW
+from tests.support.hubs import by_task
+from tests.support.oracle import with_ids
 from tests.support.paths import ROOT
 
 FILE = ROOT / "docs" / "pictures" / "flusight.svg"
@@ -33,6 +38,11 @@ DRAWN = {  # the contest of each story
     "autocast-2022": "at-close",
     "arena-week": "week-1",
     "hub-import": "wk inc flu hosp quantile",
+    "tasks": "cup",
+}
+STORIES: dict[str, Callable[[], Iterable[Batch]]] = {
+    **HISTORIES,
+    "tasks": lambda: [(NOW, with_ids(by_task("TX", "US")))],
 }
 
 
@@ -53,9 +63,10 @@ def specifications() -> dict[str, dict[str, Any]]:
     with TemporaryDirectory() as folder:
         for story, contest in DRAWN.items():
             log = Path(folder) / f"{story}.db"
-            record(HISTORIES[story](), log)
+            record(STORIES[story](), log)
             projections = replay(log).projections
-            drawn = {name: chart.draw(projections, contest) for name, chart in PLOTS.items()}
+            charts = TASK_CHARTS if story == "tasks" else PLOTS  # the others are kept of other stories
+            drawn = {name: chart.draw(projections, contest) for name, chart in charts.items()}
             found[story] = {name: described(picture) for name, picture in drawn.items() if picture is not None}
     return found
 

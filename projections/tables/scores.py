@@ -328,15 +328,15 @@ _RELATIVE_SKILL = schema("""
 """)
 
 
-def relative_skill_values(analysis: Analysis, contest: str | None = None) -> list[Values]:
+def relative_skill_values(analysis: Analysis, contest: str | None = None, *, first: bool = False) -> list[Values]:
     """One row for each participant of each contest and each baseline, by baseline.
 
-    contest: only this one, and only with the first baseline: the others change scaled_relative_skill alone.
+    contest: only this one. first: only with the first baseline; the others change scaled_relative_skill alone.
     """
-    return columns_of_rows([*_relative_skills(analysis, contest)], _RELATIVE_SKILL.columns)
+    return columns_of_rows([*_relative_skills(analysis, contest, first=first)], _RELATIVE_SKILL.columns)
 
 
-def _relative_skills(analysis: Analysis, only: str | None) -> Iterator[tuple[Any, ...]]:
+def _relative_skills(analysis: Analysis, only: str | None, *, first: bool) -> Iterator[tuple[Any, ...]]:
     for group in analysis.scored_groups:
         if not lower_is_better(group.rules) or group.rules.reference != "none":
             continue  # scores may be below 0
@@ -351,7 +351,7 @@ def _relative_skills(analysis: Analysis, only: str | None) -> Iterator[tuple[Any
             cells = scored.cells.take(rows)
             excluded = {int(cells.participant[place]): scored.excluded[row] for place, row in enumerate(rows.tolist())}
             skills = relative_skills(cells, {code for code, reason in excluded.items() if not reason})
-            for baseline, own in product(skills if only is None else skills[:1], skills):
+            for baseline, own in product(skills[:1] if first else skills, skills):
                 names = (group.names[number], scored.names[baseline.participant], scored.names[own.participant])
                 yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]
 

@@ -299,6 +299,7 @@ def prizes(projections: Projections, contest: str) -> Picture | None:
 
 MOST_PAIRED = 20
 MOST_COLUMNS = 60
+MOST_COMPARED = 200  # participants whose relative skill is computed for a picture
 LEAST_WIDTH = 280  # for the title of an axis
 
 _CELLS = [  # the colour and the number of a pair

@@ -362,6 +362,8 @@ FORECAST_CHARTS = {
     "pit",
     "intervals",
     "relative_skill",
+    "horizon",
+    "location",
     "log_scale",
 }
 

@@ -17,7 +17,17 @@ from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.explain.what_if import under_rules
-from forecast_ledger.replay.pages.charts import CHARTS, CURVE, FEWEST, SHARE, Chart, board, dots, reliability
+from forecast_ledger.replay.pages.charts import (
+    CHARTS,
+    CURVE,
+    FEWEST,
+    MOST_COMPARED,
+    SHARE,
+    Chart,
+    board,
+    dots,
+    reliability,
+)
 from forecast_ledger.replay.pages.pictures import (
     FAINT,
     MOST_LINES,
@@ -37,9 +47,9 @@ from forecast_ledger.replay.pages.pictures import (
     rows_of,
     specify,
 )
+from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 
 PARTS, LEAST_PART = 10, 2  # of the questions, in the order of their answers; questions of a part
-MOST_COMPARED = 200  # participants whose relative skill is computed for a picture
 _TOO_FEW = ", too few to say whether they are calibrated"
 _AIM = 0.9  # the central interval that a title is about, if there are forecasts with it
 
@@ -150,7 +160,7 @@ def relative_skill(projections: Projections, contest: str) -> Picture | None:
     places = {row["participant"]: row for row in rows_of(projections, "leaderboard", contest)}
     if not _by_quantiles(projections, contest) or not FEWEST <= len(places) <= MOST_COMPARED:
         return None
-    table = projections.as_table("relative_skill", relative_skill_values(projections, contest))
+    table = projections.as_table("relative_skill", relative_skill_values(projections, contest, first=True))
     rows = [row for row in table.rows() if row["participant"] in places and row["relative_skill"] is not None]
     rows.sort(key=lambda row: (float(row["relative_skill"]), row["participant"]))
     if not rows:
@@ -282,6 +292,7 @@ REPORTED: dict[str, Chart] = CHARTS | {  # of a report
     "pit": Chart("in which tenth of numeric forecasts the answers fell", pit),
     "intervals": Chart("how often answers fell within central intervals", intervals),
     "relative_skill": Chart("scores of forecasts by quantiles beside those of others", relative_skill),
+    **TASK_CHARTS,
     "log_scale": Chart("scores of forecasts by quantiles on a logarithmic scale", log_scale),
 }
 PLOTS: dict[str, Chart] = REPORTED | {  # every kind of picture

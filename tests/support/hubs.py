@@ -3,10 +3,17 @@
 import json
 from collections.abc import Iterable
 from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.facts.task_ids import task_text
 from tests.support.flusight import Row
+from tests.support.given import contest, day, entry, forecast, quartiles, resolution
 
 PLACES = {"California": "06", "Florida": "12", "New York": "36", "Texas": "48", "US": "US"}
 TREND, ADMISSIONS = "wk flu hosp rate change", "wk inc flu hosp"
@@ -131,3 +138,23 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _write_json(path: Path, content: Any) -> None:
     _write_lines(path, [json.dumps(content, indent=1)])
+
+
+_RULES = RuleSet(
+    name="hub", kernel="brier", cdf_kernel="crps", quantile_kernel="pinball", total="mean", period="covered"
+)
+_SAID = {"0": {"ada": "1.5", "bo": "1"}, "2": {"ada": "4", "bo": "1"}, "10": {"ada": "1.8", "bo": "1", "cy": "2.5"}}
+
+
+def by_task(*places: str) -> list[AnyCommand]:
+    """A question for each horizon and place, of which the answer is 2; "" is no place.
+
+    A forecast of three equal quantiles scores its distance from the answer.
+    """
+    story: list[AnyCommand] = [contest(rules=_RULES)]
+    for (horizon, given), place in product(_SAID.items(), places):
+        name = task_text({"horizon": horizon} | ({"location": place} if place else {}) | {"output_type": "quantile"})
+        story += [structs.replace(quartiles(name), title=f"flow: horizon {horizon}"), entry(question=name)]
+        story += [forecast(name, who, quantiles=(value,) * 3) for who, value in given.items()]
+        story.append(resolution(name, value="2", at=day(27)))
+    return story

@@ -14,13 +14,14 @@ from forecast_ledger.replay.pages import sections
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import Picture, in_board_order, titled, to_svg
 from forecast_ledger.replay.pages.study_charts import PLOTS
+from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
 from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, quartiles, resolution
 from tests.support.logs import commands_of, written
 
 RULES = RuleSet(name="own", kernel="brier_sum", cdf_kernel="crps", period="covered", total="mean")
-NEW = sorted(PLOTS.keys() - CHARTS.keys())
+NEW = sorted(PLOTS.keys() - CHARTS.keys() - TASK_CHARTS.keys())
 
 
 def said() -> list[AnyCommand]:

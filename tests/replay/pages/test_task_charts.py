@@ -1,0 +1,62 @@
+"""Pictures of a hub's tasks: relative skills by horizon and location, by hand; how a page names a hub's questions."""
+
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger import report
+from forecast_ledger.replay.pages.pictures import Picture
+from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
+from forecast_ledger.replay.reading.replay import replay
+from tests.support.hubs import by_task
+from tests.support.logs import written
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A log of them, of one location."""
+    return written(tmp_path_factory.mktemp("tasks") / "log.db", by_task("US"))
+
+
+def drawn(log: str, kind: str) -> Picture | None:
+    """A picture of the contest."""
+    return TASK_CHARTS[kind].draw(replay(log).projections, "cup")
+
+
+def test_relative_skill_is_of_the_questions_of_one_horizon(log: str) -> None:
+    """Ada's distances are 0.5, 2 and 0.2, bo's 1: the skills of two are √(own / other's).
+
+    Cy's, at horizon 10 alone, is 0.5: the cube of ada's skill is 0.2 / 1 x 0.2 / 0.5 = 0.08.
+    """
+    picture = drawn(log, "horizon")
+    assert picture is not None
+    found = {(row["participant"], row["horizon"]): row["relative_skill"] for row in picture.rows}
+    assert [horizon for who, horizon in found if who == "bo"] == ["0", "2", "10"], "numbers by size"
+    assert found["ada", "0"] == found["bo", "2"] == "0.707106781"
+    assert found["ada", "2"] == found["bo", "0"] == "1.414213562"
+    assert [row["score"] for row in picture.rows if row["participant"] == "ada"][:2] == ["0.500000000", "2.000000000"]
+    assert abs(float(found["ada", "10"]) ** 3 - 0.08) < 1e-8
+    assert {(row["questions"], row["forecast_on"]) for row in picture.rows} == {(1, 1)}
+    assert picture.title == "ada has the best relative skill for 2 of 3 horizons"
+    assert "Each has 1 question." in picture.note
+    values = [each for each in picture.specification["data"]["values"] if each["column"] == 0]
+    assert sorted((each["verdict"], each["far"], each["skill"]) for each in values) == [
+        ("better", 0.5, "0.71"),
+        ("worse", 0.5, "1.41"),
+    ]
+
+
+def test_one_value_divides_nothing(log: str, tmp_path: Path) -> None:
+    """Nor does a task id that no question has."""
+    assert drawn(log, "location") is None
+    assert drawn(written(tmp_path / "log.db", by_task("")), "location") is None
+
+
+def test_a_page_names_the_questions_of_a_hub_by_their_titles(log: str, tmp_path: Path) -> None:
+    """Their ids say the same in more letters; and only the score that questions have is described."""
+    report(log, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<th scope="row" role="rowheader"><bdi>flow: horizon 10</bdi></th>' in page
+    assert "horizon=10&amp;location=US&amp;output_type=quantile: flow" not in page
+    assert "By quantiles" not in page
+    assert "halved Brier" not in page
