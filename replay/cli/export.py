@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
 SEALED = ["segments", "bytes", "log_position", "digest"]
-_HUB, _DASHBOARD, SEGMENTS = "hub", "hubpredevals", "segments"
+_HUB, _DASHBOARD, _EFFECTS, SEGMENTS = "hub", "hubpredevals", "forecastbench", "segments"
 _OF_TABLES = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
-_FORMS = [*_OF_TABLES, SEGMENTS, _HUB, _DASHBOARD]
+_FORMS = [*_OF_TABLES, SEGMENTS, _HUB, _DASHBOARD, _EFFECTS]
 _SUFFIXES = {f".{form}": form for form in _OF_TABLES} | {".db": "sqlite"}
 
 
@@ -99,14 +99,15 @@ def export(
 
     With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
     configuration, without tables. With --format hubpredevals, it is the scores that a hub's dashboard shows, and its
-    options. With --format segments, it is the log alone, as `seal` writes it.
+    options. With --format forecastbench, it is the effects of ForecastBench's questions, as its leaderboards publish
+    them. With --format segments, it is the log alone, as `seal` writes it.
     """
     from forecast_ledger.replay.files.export import export as exported
 
     form = form or _form_of(out)
     _check_options(form, log, tables, baseline, memory, floats=floats)
-    if form in {_HUB, _DASHBOARD}:
-        write = _hub if form == _HUB else partial(_dashboard, baseline=baseline)
+    if form in {_HUB, _DASHBOARD, _EFFECTS}:
+        write = partial(_dashboard, baseline=baseline) if form == _DASHBOARD else _WRITERS[form]
         _export_hub(write, fspath(log), out, View(wide=wide), as_of, name, force=force)
         return
     names = None if tables is None else _table_names(tables)
@@ -155,7 +156,7 @@ def _check_options(
     """Refuse options that a format has no use for."""
     if baseline is not None and form != _DASHBOARD:
         fail(f"--baseline goes with --format {_DASHBOARD}, not with {form}: leave it out", USAGE)
-    if form not in {_HUB, _DASHBOARD, SEGMENTS}:
+    if form not in {_HUB, _DASHBOARD, _EFFECTS, SEGMENTS}:
         return
     if tables is not None:
         fail(f"--tables does not go with --format {form}, which has no tables", USAGE)
@@ -232,6 +233,21 @@ def _dashboard(log: "Log", out: Path, *, baseline: str | None, force: bool) -> "
         return export_dashboard(season, out, baseline, force=force)
     except ValueError as error:
         fail(str(error), USAGE)
+
+
+def _effects(log: "Log", out: Path, *, force: bool) -> "HubExport":
+
+    from forecast_ledger.replay.files.effects_export import TABLES, export_effects
+    from forecast_ledger.replay.reading.replay import replay
+
+    season = replay(log.location, log.name, log.as_of, log.on_progress, tables=TABLES)
+    try:
+        return export_effects(season, out, force=force)
+    except ValueError as error:
+        fail(str(error), USAGE)
+
+
+_WRITERS: dict[str, Callable[..., "HubExport"]] = {_HUB: _hub, _EFFECTS: _effects}
 
 
 def _table_names(tables: str) -> list[str]:

@@ -220,6 +220,12 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
+        "ForecastBench, leaderboards",
+        "ForecastBench, the code of its leaderboards: `write_question_fixed_effects`",
+        "https://github.com/forecastingresearch/forecastbench",
+        "`export --format forecastbench`",
+    ),
+    Source(
         "Kalshi, API documentation",
         'Kalshi, API documentation: "Get Markets", "Get Events", "Get Trades", "Get Market Candlesticks", '
         '"Get Settlements", "Get Fills", "Get Positions"',
