@@ -19,8 +19,8 @@ from tests.support.crowds import forecast as line
 from tests.support.servers import PG_CTL, frozen, postgres
 
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-SHORT = TimeLimits(connect=2, turn=0.3, statement=0.3)
-LATER = 2.0  # s in which a call with these limits ends, and in which it succeeds after an outage
+SHORT = TimeLimits(connect=2, turn=1, statement=1)
+LATER = 3.0  # s in which a call with these limits ends, and in which it succeeds after an outage
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_a_frozen_server_makes_each_call_fail_in_time(server: str) -> None:
         ledger.handle(QUESTION)
         with frozen(server):
             begun = time.monotonic()
-            with pytest.raises(Unavailable, match=r"no answer from the server for 1\.3 s"):
+            with pytest.raises(Unavailable, match=r"no answer from the server for 2 s"):
                 ledger.handle(line("one", 0))
             assert time.monotonic() - begun < LATER
             begun = time.monotonic()
@@ -68,7 +68,7 @@ def test_a_server_that_freezes_at_a_commit_leaves_the_outcome_unknown(
         ledger.handle(QUESTION)
         with monkeypatch.context() as patched:
             patched.setattr(psycopg.Pipeline, "sync", freezing)
-            with pytest.raises(Uncertain, match=r"no answer from the server for 0\.3 s"):
+            with pytest.raises(Uncertain, match=r"no answer from the server for 1 s"):
                 ledger.handle(line("one", 0))
         cold.close()
         begun = time.monotonic()
