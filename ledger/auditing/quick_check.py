@@ -42,7 +42,7 @@ _encode = json.encode
 
 
 class ForecastForms:
-    """What a forecast on each question must be like, whatever comes before it in the log.
+    """The form that a forecast on each question must have, whatever comes before it in the log.
 
     The form of a question never changes, so it is cached, and it is the same in a part of a log as in all of it.
     """

@@ -257,7 +257,17 @@ def _instants(micros: Sequence[int | None]) -> Any:
 
 
 def numpy_array(array: Any) -> Any:
-    """Return the integers or truth values of an array without nulls, shape (n,); integers are not copied."""
+    """Return the integers or truth values of an array, shape (n,); integers are not copied.
+
+    Raises ValueError: a value is missing.
+    """
+    if array.null_count:
+        raise ValueError(f"{array.null_count:,} values are missing")
+    return _values(array)
+
+
+def _values(array: Any) -> Any:
+    """Return the values of an array; where one is missing, any number."""
     kind, begin, size = array.type, array.offset, len(array)
     if pyarrow().types.is_boolean(kind):
         bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
@@ -287,9 +297,7 @@ def no_rows(schema: Any) -> Any:
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
     found = column.combine_chunks().cast(pyarrow().int64())
-    return (
-        numpy_array(found) if missing is None else np.where(numpy_array(found.is_valid()), numpy_array(found), missing)
-    )
+    return numpy_array(found) if missing is None else np.where(_values(found.is_valid()), _values(found), missing)
 
 
 def labelled(column: Any) -> tuple[list[str], Any]:

@@ -443,6 +443,10 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
+        if not pyarrow().types.is_list(field.type) or field.type.value_field.nullable:
+            continue
+        if lacking := sum(chunk.flatten().null_count for chunk in column.chunks):
+            raise ValueError(f"{lacking:,} of {field.name} are missing")
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
 
 

@@ -1,7 +1,8 @@
 """Integers that are known to lie between two others; a question that the bounds do not answer raises InDoubt.
 
-They stand for exact integers in the division of a pool, so that the same functions divide by either. Whoever divides
-asks again with closer bounds, or with the integers: unlike a number of `late_fractions`, a Between cannot know its own.
+They stand for exact integers in the division of a pool, so that the same functions divide by either. After InDoubt, the
+pool is divided again with closer bounds, or with the integers: unlike a number of `late_fractions`, a Between cannot
+compute its own.
 """
 
 from collections.abc import Hashable

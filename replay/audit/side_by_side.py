@@ -44,7 +44,7 @@ _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # w
 
 
 class Beginning(NamedTuple):
-    """What is known once the beginning of a log is verified, up to the last row of `rows`.
+    """The beginning of a log, verified up to the last row of `rows`.
 
     columns: of its forecasts, which are not among the facts yet.
     """

@@ -1,4 +1,4 @@
-"""What a copy says of the forecasts on a question, compared with what is recorded: new, corrected or gone."""
+"""The forecasts on a question in a copy, compared with those that are recorded: new, corrected or gone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -382,7 +382,7 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     if 2 / 2**most > LEVEL:
         note += f" With {count(most, 'question')}, no test can be significant."
     few = f", if their {count(most, 'question')} are independent" if found and most < LEAST_CLUSTERS else ""
-    note += " The tests take clusters of questions for independent." * (found > 0)
+    note += " The tests assume that clusters of questions are independent." * (found > 0)
     return f"{title[0].upper()}{title[1:]} significantly{few}", note
 
 

@@ -80,7 +80,8 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     if adjusted and len(findings) > 1:
         lower = "lowest" if lower_is_better(projections.facts.contests[name].opened.rules) else "highest"
         findings[0] += (
-            f"; best is the {lower} mean score on one's own questions, so that this compares different ones, too"
+            f"; the best has the {lower} mean score on the questions that it forecast on, so this, too, compares "
+            "different questions"
         )
     fair = _with_effects_removed(board, adjusted)
     findings = [*fair, *findings]
@@ -293,7 +294,7 @@ def _board_note(
     if rules.total == "sum" and len({row["completion"] for row in board}) > 1:
         sentences.append(
             "A score is a sum, to which a question without a forecast adds nothing: "
-            "the order is also one of who took part."
+            "the order depends on who took part, too."
         )
     if "take" in names and "prize" in names:
         sentences.append("Prizes follow from takes.")

@@ -113,6 +113,15 @@ def test_arrays_of_any_part_become_those_of_numpy_and_back(kind: pa.DataType) ->
         assert back.to_pylist() == part.to_pylist()
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.bool_()])
+def test_a_missing_value_is_no_number(kind: pa.DataType) -> None:
+    """What stands in the place of a missing value is never read; in a part without one, nothing is missing."""
+    array = pa.array([1, None, 0], pa.int64()).cast(kind)
+    with pytest.raises(ValueError, match="1 values are missing"):
+        numpy_array(array)
+    assert numpy_array(array[2:]).tolist() == [0]
+
+
 def test_parts_are_joined_column_by_column() -> None:
     """Memory is given back as they are joined: joined at once, they took 3.3 times as much as the parts."""
     levels = [float(n) / 200 for n in range(201)]

@@ -148,6 +148,21 @@ def test_a_column_that_lacks_values_is_refused(tmp_path: Path) -> None:
         read_columns(tmp_path, segment_of(tmp_path, columns._replace(forecasts=lacking)))
 
 
+def test_a_number_that_a_list_lacks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probability that a file does not have is not taken for one, though the list of a forecast is there."""
+    columns = columns_of([*DEPTH, *MADE])
+    lists = columns.forecasts["numbers"].combine_chunks()
+    numbers = pa.array([None, *lists.flatten().to_pylist()[1:]], pa.int64())
+    lacking = pa.ListArray.from_arrays(pa.array(lists.offsets), numbers, mask=lists.is_null())
+    place = columns.forecasts.schema.names.index("numbers")
+    forecasts = columns.forecasts.set_column(place, pa.field("numbers", lacking.type), lacking)
+    monkeypatch.setattr(segment_files, "_differ", lambda _: False)
+    segment = segment_of(tmp_path, columns._replace(forecasts=forecasts))
+    for read in (read_columns, lambda folder, segment: read_forecasts(folder, segment, ["depth", "rain"])):
+        with pytest.raises(Corrupt, match="1 of numbers are missing"):
+            read(tmp_path, segment)
+
+
 def test_rows_that_are_nearly_the_same_can_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that a reader would refuse as too large for its size is written without compression."""
     said: list[Any] = [opened(), *(forecast(participant=f"p{n}", probability="0.5") for n in range(2_000))]
