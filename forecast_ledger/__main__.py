@@ -4,7 +4,7 @@ import sys
 
 try:
     from forecast_ledger.replay.cli.main import main
-    from forecast_ledger.replay.console.signals import end_in_time
+    from forecast_ledger.replay.cli.signals import end_in_time
 except (KeyboardInterrupt, RuntimeError) as stopped:  # before 3.12, Python makes the other one of it in `__set_name__`
     if not isinstance(stopped.__cause__ or stopped, KeyboardInterrupt):
         raise

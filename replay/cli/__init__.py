@@ -1,1 +1,1 @@
-"""The command line: the only room that reads arguments, prints, and configures logging."""
+"""The command line: the only room that reads arguments, prints, and configures logging; commands share `shell`."""

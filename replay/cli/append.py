@@ -14,7 +14,7 @@ import click
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli.shell import (
     emit,
     errors_option,
     fail,
@@ -27,8 +27,8 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.console.signals import FINDINGS, USAGE
-from forecast_ledger.replay.console.terminal import Look, View, table_options
+from forecast_ledger.replay.cli.terminal import Look, View, table_options
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.batching.checks import Claims

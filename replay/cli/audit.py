@@ -14,8 +14,8 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli import completion
+from forecast_ledger.replay.cli.shell import (
     Location,
     as_of_option,
     complain,
@@ -38,8 +38,8 @@ from forecast_ledger.replay.console.shell import (
     say_season,
     segments_options,
 )
-from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
-from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, listing_options, table_options
+from forecast_ledger.replay.cli.terminal import GREEN, RED, Look, View, listing_options, table_options
+from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINDINGS, USAGE
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

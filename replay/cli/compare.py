@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.reference import read_rules
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli.shell import (
     Location,
     as_of_option,
     emit,
@@ -29,8 +29,8 @@ from forecast_ledger.replay.console.shell import (
     say_season,
     segments_options,
 )
-from forecast_ledger.replay.console.signals import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.console.terminal import GREEN, RED, Look, View, table_options
+from forecast_ledger.replay.cli.terminal import GREEN, RED, Look, View, table_options
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, FINE, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.core.table import Table

@@ -14,8 +14,8 @@ import click
 
 from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.projections.core.text_table import PrintedRow, as_table
-from forecast_ledger.replay.console.shell import fail, report_errors, say
-from forecast_ledger.replay.console.signals import FINDINGS, USAGE
+from forecast_ledger.replay.cli.shell import fail, report_errors, say
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.tables.catalogue import Projections

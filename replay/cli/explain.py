@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import json
 
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli import completion
+from forecast_ledger.replay.cli.shell import (
     REMEDY,
     Location,
     as_of_option,
@@ -28,11 +28,11 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
     segments_options,
 )
-from forecast_ledger.replay.console.signals import USAGE
-from forecast_ledger.replay.console.terminal import Look, Selected, View, table_options
+from forecast_ledger.replay.cli.terminal import Look, Selected, View, table_options
 from forecast_ledger.replay.explain.numbers import NUMBERS
 from forecast_ledger.replay.explain.numbers import explain as explained
 from forecast_ledger.replay.reading.blocks import escape_json
+from forecast_ledger.replay.reference.exit_codes import USAGE
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.core.text_table import escape
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli.shell import (
     Location,
     as_of_option,
     emit,
@@ -36,8 +36,8 @@ from forecast_ledger.replay.console.shell import (
     say_as_of,
     segments_options,
 )
-from forecast_ledger.replay.console.signals import FINDINGS, UNREADABLE, USAGE
-from forecast_ledger.replay.console.terminal import View, table_options
+from forecast_ledger.replay.cli.terminal import View, table_options
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, UNREADABLE, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.files.hub_export import HubExport

@@ -14,18 +14,8 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from forecast_ledger.replay.console.signals import (
-    DAMAGED,
-    FINDINGS,
-    FINE,
-    SIGNALLED,
-    UNCERTAIN,
-    UNREADABLE,
-    USAGE,
-    prepare_streams,
-    signal_of,
-    unwrapped_interrupts,
-)
+from forecast_ledger.replay.cli.signals import prepare_streams, signal_of, unwrapped_interrupts
+from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINDINGS, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE
 
 # --- The first page of help: commands in groups, each with a summary, of the same width on every terminal.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli.shell import (
     emit,
     emit_table,
     errors_option,
@@ -26,8 +26,8 @@ from forecast_ledger.replay.console.shell import (
     say,
     say_season,
 )
-from forecast_ledger.replay.console.signals import FINDINGS
-from forecast_ledger.replay.console.terminal import Look, View, table_options
+from forecast_ledger.replay.cli.terminal import Look, View, table_options
+from forecast_ledger.replay.reference.exit_codes import FINDINGS
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.importing.source_files import SourceFiles

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.replay.console.shell import emit, fail, report_errors
-from forecast_ledger.replay.console.signals import USAGE
-from forecast_ledger.replay.console.terminal import Look, View, table_options
+from forecast_ledger.replay.cli.shell import emit, fail, report_errors
+from forecast_ledger.replay.cli.terminal import Look, View, table_options
 from forecast_ledger.replay.reading.blocks import Table, as_text
+from forecast_ledger.replay.reference.exit_codes import USAGE
 
 LARGEST_RULES = 2**20  # bytes of a file of rules
 SCHEMAS = ("commands", "events", "rules", "errors", "tables")

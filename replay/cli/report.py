@@ -6,8 +6,8 @@ from typing import IO
 import click
 
 from forecast_ledger.ledger.core.values import read_duration
-from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli import completion
+from forecast_ledger.replay.cli.shell import (
     Location,
     as_of_option,
     fail,
@@ -22,7 +22,7 @@ from forecast_ledger.replay.console.shell import (
     say_season,
     segments_options,
 )
-from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, USAGE
+from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINDINGS, USAGE
 
 KINDS = (
     "board",

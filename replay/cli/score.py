@@ -10,7 +10,7 @@ import click
 
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
 from forecast_ledger.replay.cli.read import print_board
-from forecast_ledger.replay.console.shell import (
+from forecast_ledger.replay.cli.shell import (
     errors_option,
     fail,
     progress,
@@ -19,8 +19,8 @@ from forecast_ledger.replay.console.shell import (
     require_path,
     say,
 )
-from forecast_ledger.replay.console.signals import FINDINGS, USAGE
-from forecast_ledger.replay.console.terminal import View, table_options
+from forecast_ledger.replay.cli.terminal import View, table_options
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, USAGE
 from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, Options
 
 if TYPE_CHECKING:

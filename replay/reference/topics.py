@@ -23,9 +23,9 @@ from forecast_ledger.projections.core.columns import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
-from forecast_ledger.replay.console.signals import EXITS
 from forecast_ledger.replay.reading.blocks import Block, Code, Entry, Heading, Table, as_markdown
 from forecast_ledger.replay.reference import fields, notes
+from forecast_ledger.replay.reference.exit_codes import EXITS
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
 from forecast_ledger.replay.reference.schema import OTHERS, Schema, prose, schema, written_numbers

@@ -138,7 +138,7 @@ def test_one_interrupt_ends_a_command_within_two_seconds(
 STUCK = """
 import signal, sqlite3, sys, time
 from pathlib import Path
-from forecast_ledger.replay.console.signals import end_in_time
+from forecast_ledger.replay.cli.signals import end_in_time
 from forecast_ledger.replay.files.manifest import scratch_folder
 if __name__ == "__main__":
     end_in_time()

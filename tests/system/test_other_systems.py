@@ -164,7 +164,7 @@ def test_the_other_system_refuses_what_windows_refuses_and_locks_work_there(tmp_
 def test_output_has_the_same_bytes_on_every_system() -> None:
     """A command whose output goes to a file writes UTF-8 and LF, also where lines end otherwise."""
     program = "import io, sys\nsys.stdout = io.TextIOWrapper(io.BytesIO(), 'cp1252', newline='\\r\\n')\n"
-    program += "from forecast_ledger.replay.console.signals import prepare_streams\nprepare_streams()\n"
+    program += "from forecast_ledger.replay.cli.signals import prepare_streams\nprepare_streams()\n"
     program += "print('\\u96e8')\nsys.stdout.flush()\nsys.stderr.write(repr(sys.stdout.buffer.getvalue()))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr == repr(b"\xe9\x9b\xa8\n")

@@ -30,11 +30,11 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import as_table
 from forecast_ledger.replay.cli.append import LARGEST_MAP
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.console.signals import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, MANIFEST_FILE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reading.blocks import as_json, as_terminal_csv
+from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import rows, written

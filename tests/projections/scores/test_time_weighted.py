@@ -20,7 +20,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted as module
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.console.signals import USAGE
+from forecast_ledger.replay.reference.exit_codes import USAGE
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (

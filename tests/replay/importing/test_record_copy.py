@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion, SubmitForecast
-from forecast_ledger.replay.console.signals import FINDINGS, FINE
 from forecast_ledger.replay.importing import record_copy
 from forecast_ledger.replay.importing.follow_copy import follow_copy
 from forecast_ledger.replay.importing.record_copy import AGAIN, OTHERS
+from forecast_ledger.replay.reference.exit_codes import FINDINGS, FINE
 from tests.replay.cli.test_main import run
 from tests.replay.importing.test_changing_sources import LATE
 from tests.replay.importing.test_map_copy import (

@@ -24,9 +24,9 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.console.signals import EXITS
 from forecast_ledger.replay.reading.blocks import Entry, Table
 from forecast_ledger.replay.reference import fields, topics
+from forecast_ledger.replay.reference.exit_codes import EXITS
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from forecast_ledger.replay.reference.sources import SOURCES
 from forecast_ledger.replay.writing.store import prizes_from_log

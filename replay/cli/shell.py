@@ -25,21 +25,11 @@ from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.projections.core.text_table import as_table, escape
-from forecast_ledger.replay.console import terminal
-from forecast_ledger.replay.console.signals import (
-    DAMAGED,
-    FINE,
-    SIGNALLED,
-    UNCERTAIN,
-    UNREADABLE,
-    USAGE,
-    reported,
-    signal_of,
-    terminable,
-    write_last,
-)
-from forecast_ledger.replay.console.terminal import RED, Look, Selected, View, colour_text, has_colour
+from forecast_ledger.replay.cli import terminal
+from forecast_ledger.replay.cli.signals import reported, signal_of, terminable, write_last
+from forecast_ledger.replay.cli.terminal import RED, Look, Selected, View, colour_text, has_colour
 from forecast_ledger.replay.reading.blocks import TEXT_FORMATS
+from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint

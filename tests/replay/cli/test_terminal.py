@@ -12,7 +12,7 @@ import pytest
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import text_width
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, main
-from forecast_ledger.replay.console.terminal import Look, Screen, colour_text, fit_table, has_colour, stream_rows
+from forecast_ledger.replay.cli.terminal import Look, Screen, colour_text, fit_table, has_colour, stream_rows
 from tests.replay.cli.test_main import SEALED, opened, run, said
 from tests.support.exports import resealed
 from tests.support.given import forge, prizes_paid

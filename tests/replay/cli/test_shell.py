@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.replay.cli.main import UNREADABLE, USAGE
-from forecast_ledger.replay.console.shell import report_errors
+from forecast_ledger.replay.cli.shell import report_errors
 from tests.replay.cli.test_main import run
 from tests.support.exports import exported
 from tests.support.paths import ROOT

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from forecast_ledger.replay.cli.main import FINE, USAGE
-from forecast_ledger.replay.console.terminal import Condition, Selected, View, without_zeros
+from forecast_ledger.replay.cli.terminal import Condition, Selected, View, without_zeros
 from tests.replay.cli.test_main import COMMANDS, run
 from tests.support.menu import loaded
 from tests.support.paths import ROOT

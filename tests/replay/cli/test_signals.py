@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from forecast_ledger.replay.console import signals
-from forecast_ledger.replay.console.shell import report_errors
-from forecast_ledger.replay.console.signals import terminable
+from forecast_ledger.replay.cli import signals
+from forecast_ledger.replay.cli.shell import report_errors
+from forecast_ledger.replay.cli.signals import terminable
 
 
 class Interrupted:

@@ -1,1 +1,0 @@
-"""The parts that all commands share: options, exit codes, printing to files and terminals, completion."""
