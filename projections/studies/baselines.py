@@ -69,7 +69,7 @@ def diebold_mariano(sums: Sequence[int], weights: Sequence[int], horizon: int = 
     (2777460299, 69136869)
     """
     count, total, whole = len(sums), sum(sums), sum(weights)
-    apart = [own * whole - total * weight for own, weight in zip(sums, weights, strict=True)]
+    apart = [period_sum * whole - total * weight for period_sum, weight in zip(sums, weights, strict=True)]
     varied = sum(each * each for each in apart)
     for lag in range(1, min(horizon, count)):
         varied += 2 * sum(one * other for one, other in zip(apart, apart[lag:], strict=False))
@@ -84,7 +84,7 @@ def diebold_mariano(sums: Sequence[int], weights: Sequence[int], horizon: int = 
 
 
 def baseline_differences(
-    rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes
+    rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes
 ) -> list[Compared]:
     """Return each row of a board as a baseline, and the others with a common question; arguments as of `pairs`.
 
@@ -92,20 +92,20 @@ def baseline_differences(
     questions share, else 1; if it is more than 1, by day. It is left out where the interval is, with clusters by two
     fields, and with fewer than LEAST_CLUSTERS periods.
     """
-    people = int(place.max(initial=-1)) + 1
+    people = int(board_row.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
-    season = season_of(rules, scored, place, settled, seed)
+    season = season_of(rules, scored, board_row, settled, seed)
     every, tests = pairs_of(season), _Tests(season, scored)
     made = {pair[:2]: tests.of(pair) for pair in every}
-    found = []
+    compared = []
     for baseline in range(people):
-        for own in with_p_values(season, [pair for pair in every if baseline in pair[:2]]):
-            test, pair = made[own[:2]], own
-            if own.first == baseline:
-                test, pair = test and test.turned(), own.turned()
-            found.append(Compared(baseline, pair.first, pair, test))
-    return found
+        for tested in with_p_values(season, [pair for pair in every if baseline in pair[:2]]):
+            test, pair = made[tested[:2]], tested
+            if tested.first == baseline:
+                test, pair = test and test.turned(), tested.turned()
+            compared.append(Compared(baseline, pair.first, pair, test))
+    return compared
 
 
 class _Tests:
@@ -134,15 +134,15 @@ class _Tests:
         by_unit[apart.by_unit.units] = apart.by_unit.numerators
         for each, values in zip(sums, (by_unit, weights.astype(object)), strict=True):
             np.add.at(each, period, values[common])
-        found = diebold_mariano(sums[0].tolist(), sums[1].tolist(), self._horizon)
-        if found is None or sums.shape[1] < LEAST_CLUSTERS:
+        result = diebold_mariano(sums[0].tolist(), sums[1].tolist(), self._horizon)
+        if result is None or sums.shape[1] < LEAST_CLUSTERS:
             return None
-        return EqualAccuracy(self._horizon, sums.shape[1], *found)
+        return EqualAccuracy(self._horizon, sums.shape[1], *result)
 
 
 def _horizon(scored: ContestScores, unit: Int64Array) -> int:
     """Return the horizon that all questions that count share, as a task id of a hub; 1 if there is none, or it is 0."""
-    asked = (scored.questions.answers[number].question.question for number in np.flatnonzero(unit >= 0).tolist())
-    horizons = {(task_values(question) or {}).get(HORIZON, "") for question in asked}
+    ids = (scored.questions.answers[number].question.question for number in np.flatnonzero(unit >= 0).tolist())
+    horizons = {(task_values(question) or {}).get(HORIZON, "") for question in ids}
     text = horizons.pop() if len(horizons) == 1 else ""
     return max(int(text), 1) if fullmatch("[0-9]{1,4}", text) else 1

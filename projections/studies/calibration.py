@@ -58,10 +58,10 @@ def recalibrate(sample: Sample) -> Iterator[Recalibrated]:
     """Yield the recalibration of each owner's forecasts, by owner.
 
     >>> columns = [np.zeros(4, int), np.array([1, 3, 5, 7]) * 10**8, np.zeros(4), np.array([False, True, False, True])]
-    >>> [own] = recalibrate(Sample(*columns))
-    >>> [(each.lower, each.happened, each.n) for each in own.blocks]
+    >>> [result] = recalibrate(Sample(*columns))
+    >>> [(each.lower, each.happened, each.n) for each in result.blocks]
     [(100000000, 0, 1), (300000000, 1, 2), (700000000, 1, 1)]
-    >>> own.brier == own.miscalibration - own.discrimination + own.uncertainty == Fraction(21, 100)
+    >>> result.brier == result.miscalibration - result.discrimination + result.uncertainty == Fraction(21, 100)
     True
     """
     order = np.lexsort((sample.probability, sample.owner))
@@ -82,12 +82,12 @@ def _pooled(probability: list[int], happened: list[bool]) -> list[Block]:
     Source: Ayer et al. (1955), doi:10.1214/aoms/1177728423.
     """
     blocks: list[Block] = []
-    for place, equal in groupby(zip(probability, happened, strict=True), itemgetter(0)):
+    for chance, equal in groupby(zip(probability, happened, strict=True), itemgetter(0)):
         answers = [yes for _, yes in equal]
-        new = Block(place, place, len(answers), sum(answers))
+        new = Block(chance, chance, len(answers), sum(answers))
         while blocks and blocks[-1].happened * new.n >= new.happened * blocks[-1].n:
             before = blocks.pop()
-            new = Block(before.lower, place, before.n + new.n, before.happened + new.happened)
+            new = Block(before.lower, chance, before.n + new.n, before.happened + new.happened)
         blocks.append(new)
     return blocks
 
@@ -98,20 +98,20 @@ def clustered_bins(sample: Sample, cluster: Int64Array) -> Iterator[tuple[brier.
     cluster: of each row, from 0 on, shape (n,).
 
     >>> columns = [np.zeros(4, int), np.full(4, 10**9 // 2), np.full(4, -1), np.array([True, False, True, True])]
-    >>> [(own.n, own.wilson_low, clusters) for own, clusters in clustered_bins(Sample(*columns), np.arange(4) // 2)]
+    >>> [(one.n, one.wilson_low, clusters) for one, clusters in clustered_bins(Sample(*columns), np.arange(4) // 2)]
     [(4, 197867456, 2)]
     """
     last = len(brier.DECILES) - 1
-    place = sample.owner * last + np.searchsorted(np.array(brier.DECILES[1:-1]), sample.probability, "right")
-    order = np.lexsort((cluster, place))
-    starts = np.union1d(run_starts(place[order]), run_starts(cluster[order]))
+    bin_of_row = sample.owner * last + np.searchsorted(np.array(brier.DECILES[1:-1]), sample.probability, "right")
+    order = np.lexsort((cluster, bin_of_row))
+    starts = np.union1d(run_starts(bin_of_row[order]), run_starts(cluster[order]))
     sizes = np.diff(starts, append=len(order))
-    rows = zip(place[order][starts].tolist(), sizes.tolist(), strict=True)
-    found = {key: [size for _, size in own] for key, own in groupby(rows, itemgetter(0))}
+    rows = zip(bin_of_row[order][starts].tolist(), sizes.tolist(), strict=True)
+    sizes_by_bin = {key: [size for _, size in group] for key, group in groupby(rows, itemgetter(0))}
     for each in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
-        own = found[each.owner * last + brier.DECILES.index(each.lower)]
-        low, high = brier.wilson(each.happened, each.n, sum(size * size for size in own))
-        yield each._replace(wilson_low=low, wilson_high=high), len(own)
+        cluster_sizes = sizes_by_bin[each.owner * last + brier.DECILES.index(each.lower)]
+        low, high = brier.wilson(each.happened, each.n, sum(size * size for size in cluster_sizes))
+        yield each._replace(wilson_low=low, wilson_high=high), len(cluster_sizes)
 
 
 def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[tuple[int, brier.Bin]]:
@@ -128,8 +128,8 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
     ]
     nothing = np.zeros(0, np.int64)
     owner, probability, happened = map(np.concatenate, zip(*parts, (nothing, nothing, np.zeros(0, bool)), strict=True))
-    keys, place = distinct(owner)
-    sample = brier.Sample(place, probability, np.full(len(place), -1), happened)
+    keys, owner_index = distinct(owner)
+    sample = brier.Sample(owner_index, probability, np.full(len(owner_index), -1), happened)
     for row in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
         contest, participant = divmod(int(keys[row.owner]), codes)
         yield contest, row._replace(owner=participant)
@@ -138,9 +138,9 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
 def _sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[tuple[Int64Array, Int64Array, Numbers]]:
     sampled = [_multiple_choice(facts, contest) for contest in contests]
     questions = scored_questions(facts, *sampled)
-    for _, own, forecasts, standing in standing_in_chunks(facts, sampled, questions, chunk):
-        made = numbers(own, forecasts.chances, forecasts.start[standing.row], standing.question)
-        yield own.contest[standing.question], standing.participant, made
+    for _, part, forecasts, standing in standing_in_chunks(facts, sampled, questions, chunk):
+        made = numbers(part, forecasts.chances, forecasts.start[standing.row], standing.question)
+        yield part.contest[standing.question], standing.participant, made
 
 
 def _multiple_choice(facts: Facts, contest: Contest) -> Contest:
@@ -154,8 +154,8 @@ def _multiple_choice(facts: Facts, contest: Contest) -> Contest:
 
 def _events(owner: Int64Array, made: Numbers) -> tuple[Int64Array, Int64Array, BoolArray]:
     """Return owner, probability, 1e-9, and whether it happened, for each outcome of each forecast."""
-    probability, _, place = made.columns()
-    return np.repeat(owner, made.width), probability, place == np.repeat(made.outcome, made.width)
+    probability, _, outcome = made.columns()
+    return np.repeat(owner, made.width), probability, outcome == np.repeat(made.outcome, made.width)
 
 
 PARTS = 100  # thresholds are 1 / PARTS, 2 / PARTS … below 1
@@ -182,8 +182,8 @@ def murphy_curves(sample: Sample) -> Iterator[Thresholds]:
     Source: Ehm, Gneiting, Jordan and Krueger (2016), doi:10.1111/rssb.12154.
 
     >>> columns = [np.zeros(2, int), np.array([200_000_000, 900_000_000]), np.full(2, -1), np.array([True, False])]
-    >>> [own] = murphy_curves(Sample(*columns))
-    >>> [(own.false_alarms[percent - 1], own.misses[percent - 1]) for percent in (19, 20, 89, 90)]
+    >>> [curves] = murphy_curves(Sample(*columns))
+    >>> [(curves.false_alarms[percent - 1], curves.misses[percent - 1]) for percent in (19, 20, 89, 90)]
     [(1, 0), (1, 1), (1, 1), (0, 1)]
     """
     order = np.lexsort((sample.probability, sample.owner))

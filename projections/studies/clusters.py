@@ -26,8 +26,8 @@ def cluster_of(question: QuestionOpened, field: str) -> str:
     if field == ALONE:
         return ""
     if not field.startswith(TAG):
-        found: str = getattr(question, field)
-        return found
+        text: str = getattr(question, field)
+        return text
     name = field.removeprefix(TAG)
     values = [value for key, equals, value in (tag.partition("=") for tag in question.tags) if equals and key == name]
     return (*values, (task_values(question.question) or {}).get(name, ""))[0]
@@ -38,10 +38,10 @@ def clusters_of(facts: Facts, rules: RuleSet, question: Int64Array) -> Int64Arra
 
     Questions that stand alone come first, by id, and then clusters by name.
     """
-    codes, place = distinct(question)
+    codes, code_index = distinct(question)
     names = [_name(facts.questions[code], rules.clusters[0]) for code in codes.tolist()]
-    number = {name: place for place, name in enumerate(sorted({*names}))}
-    return int64_array([number[name] for name in names])[place]
+    number = {name: index for index, name in enumerate(sorted({*names}))}
+    return int64_array([number[name] for name in names])[code_index]
 
 
 def _name(question: QuestionOpened, field: str) -> tuple[bool, str]:
@@ -55,26 +55,26 @@ def units_of(rules: RuleSet, scored: ContestScores) -> Units:
     counted = np.flatnonzero(scored.questions.weight > 0)
     clusters, strata = list[Int64Array](), list[list[int]]()
     for field in rules.clusters:
-        cluster, own = _clusters(scored, counted.tolist(), field)
+        cluster, counts = _clusters(scored, counted.tolist(), field)
         clusters.append(cluster + sum(map(sum, strata)))
-        strata.append(own)
+        strata.append(counts)
     units, which = np.unique(np.stack(clusters), axis=1, return_inverse=True)
     unit = np.full(len(scored.questions.answers), -1)
     unit[counted] = which.reshape(-1)
-    return Units(unit, units, [each for own in strata for each in own], [*map(sum, strata)])
+    return Units(unit, units, [each for counts in strata for each in counts], [*map(sum, strata)])
 
 
 def _clusters(scored: ContestScores, counted: list[int], field: str) -> tuple[Int64Array, list[int]]:
     """Return the cluster of each question that counts, and the number of clusters of each stratum: their kinds."""
     answers = scored.questions.answers
     members: dict[tuple[bool, str], list[int]] = {}
-    for place, number in enumerate(counted):
-        members.setdefault(_name(answers[number].question, field), []).append(place)
+    for index, number in enumerate(counted):
+        members.setdefault(_name(answers[number].question, field), []).append(index)
     strata: dict[tuple[str, ...], list[list[int]]] = {}
-    for _, own in sorted(members.items()):
-        kinds = tuple(sorted({mean_kind(answers[counted[each]].question) for each in own}))
-        strata.setdefault(kinds, []).append(own)
-    found = np.zeros(len(counted), np.int64)
-    for number, own in enumerate(own for _, parts in sorted(strata.items()) for own in parts):
-        found[own] = number
-    return found, [len(parts) for _, parts in sorted(strata.items())]
+    for _, indices in sorted(members.items()):
+        kinds = tuple(sorted({mean_kind(answers[counted[each]].question) for each in indices}))
+        strata.setdefault(kinds, []).append(indices)
+    cluster = np.zeros(len(counted), np.int64)
+    for number, indices in enumerate(indices for _, parts in sorted(strata.items()) for indices in parts):
+        cluster[indices] = number
+    return cluster, [len(parts) for _, parts in sorted(strata.items())]

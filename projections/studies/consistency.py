@@ -36,7 +36,7 @@ class Forecasts(NamedTuple):
     cluster: Int64Array
 
 
-class Place(NamedTuple):
+class BandPoint(NamedTuple):
     """n forecasts of one owner with the same probability, 1e-9.
 
     recalibrated: by isotonic regression, 1e-9. low, high: ends of the band, 1e-9.
@@ -61,24 +61,24 @@ def affordable(forecasts: int, replicates: int) -> int:
     return min(replicates, max(MOST_DRAWS // max(forecasts, 1), FEWEST_REPLICATES))
 
 
-def consistency_band(own: Forecasts, seed: bytes, replicates: int, level_ppm: int) -> list[Place]:
+def consistency_band(forecasts: Forecasts, seed: bytes, replicates: int, level_ppm: int) -> list[BandPoint]:
     """Return the recalibrated probability at each forecast of one owner, and the band it would be in if calibrated.
 
     In each replicate, every forecast p comes true with probability p, and the forecasts are recalibrated again. The
-    ends are order statistics of the replicates, as in `intervals`. If forecasts are calibrated, a place is outside its
-    band in a share of at most 1 - level of all cases.
+    ends are order statistics of the replicates, as in `intervals`. If forecasts are calibrated, a probability is
+    outside its band in a share of at most 1 - level of all cases.
 
     >>> made = Forecasts(np.array([100_000_000, 900_000_000]), np.array([True, False]), np.arange(2))
     >>> [(each.recalibrated, each.low, each.high) for each in consistency_band(made, b"s", 1_999, 950_000)]
     [(500000000, 0, 1000000000), (500000000, 0, 1000000000)]
     """
-    places = _Places.of(own)
-    band = ends(np.array([*places.drawn(seed, replicates, places.recalibrated)], np.int64).T, level_ppm)
-    rows = zip(places.probability, places.n, places.recalibrated(places.happened), band, strict=True)
-    return [Place(place, n, share, *limits) for place, n, share, limits in rows]
+    distinct = _Distinct.of(forecasts)
+    band = ends(np.array([*distinct.drawn(seed, replicates, distinct.recalibrated)], np.int64).T, level_ppm)
+    rows = zip(distinct.probability, distinct.n, distinct.recalibrated(distinct.happened), band, strict=True)
+    return [BandPoint(probability, n, share, *limits) for probability, n, share, limits in rows]
 
 
-def as_miscalibrated(own: Forecasts, seed: bytes, replicates: int) -> int:
+def as_miscalibrated(forecasts: Forecasts, seed: bytes, replicates: int) -> int:
     """Return in how many replicates calibrated forecasts are at least as miscalibrated as those of the owner.
 
     The measure is the amount by which recalibration lowers the sum of squared errors, with recalibrated probabilities
@@ -92,38 +92,38 @@ def as_miscalibrated(own: Forecasts, seed: bytes, replicates: int) -> int:
     >>> as_miscalibrated(wrong, b"s", 999)
     0
     """
-    places = _Places.of(own)
-    found = places.saved(places.happened)
-    return sum(saved >= found for saved in places.drawn(seed, replicates, places.saved))
+    distinct = _Distinct.of(forecasts)
+    observed = distinct.saved(distinct.happened)
+    return sum(saved >= observed for saved in distinct.drawn(seed, replicates, distinct.saved))
 
 
-class _Places(NamedTuple):
+class _Distinct(NamedTuple):
     """The distinct probabilities of one owner, ascending, 1e-9. starts: of each among the forecasts."""
 
-    own: Forecasts
+    forecasts: Forecasts
     starts: Int64Array
     probability: list[int]
     n: list[int]
     happened: tuple[int, ...]
 
     @classmethod
-    def of(cls, own: Forecasts) -> "_Places":
-        starts = run_starts(own.probability)
-        counts = np.diff(starts, append=len(own.probability)).tolist()
-        happened = np.add.reduceat(own.happened.astype(np.int64), starts).tolist()
-        return cls(own, starts, own.probability[starts].tolist(), counts, (*happened,))
+    def of(cls, forecasts: Forecasts) -> "_Distinct":
+        starts = run_starts(forecasts.probability)
+        counts = np.diff(starts, append=len(forecasts.probability)).tolist()
+        happened = np.add.reduceat(forecasts.happened.astype(np.int64), starts).tolist()
+        return cls(forecasts, starts, forecasts.probability[starts].tolist(), counts, (*happened,))
 
     def drawn(self, seed: bytes, replicates: int, function: Callable[[tuple[int, ...]], _T]) -> Iterator[_T]:
-        """Yield a function of how many forecasts of each place come true, for each replicate."""
+        """Yield a function of how many forecasts of each probability come true, for each replicate."""
         known: dict[tuple[int, ...], _T] = {}  # few forecasts often come true in the same way
-        for came_true in redrawn(seed, replicates, self.own.probability, self.own.cluster):
+        for came_true in redrawn(seed, replicates, self.forecasts.probability, self.forecasts.cluster):
             for row in map(tuple, np.add.reduceat(came_true.astype(np.int64), self.starts, axis=1).tolist()):
                 if row not in known:
                     known[row] = function(row)
                 yield known[row]
 
     def recalibrated(self, happened: Sequence[int]) -> list[int]:
-        """Return the isotonic regression at each place, 1e-9."""
+        """Return the isotonic regression at each probability, 1e-9."""
         return _isotonic(self.n, happened)
 
     def saved(self, happened: Sequence[int]) -> int:
@@ -140,16 +140,16 @@ def redrawn(seed: bytes, replicates: int, probability: Int64Array, cluster: Int6
 
 
 def _isotonic(counts: Sequence[int], happened: Sequence[int]) -> list[int]:
-    """Return the isotonic regression of happened / counts at each place, 1e-9, by pooling adjacent violators.
+    """Return the isotonic regression of happened / counts at each probability, 1e-9, by pooling adjacent violators.
 
     >>> _isotonic([1, 1, 2], [1, 0, 2])
     [500000000, 500000000, 1000000000]
     """
-    blocks: list[tuple[int, int, int]] = []  # forecasts, how many came true, places
+    blocks: list[tuple[int, int, int]] = []  # forecasts, how many came true, probabilities
     for count, yes in zip(counts, happened, strict=True):
-        n, came_true, places = count, yes, 1
+        n, came_true, width = count, yes, 1
         while blocks and blocks[-1][1] * n >= came_true * blocks[-1][0]:
             before = blocks.pop()
-            n, came_true, places = n + before[0], came_true + before[1], places + before[2]
-        blocks.append((n, came_true, places))
-    return [share for n, yes, places in blocks for share in [half_even(yes * PROBABILITY, n)] * places]
+            n, came_true, width = n + before[0], came_true + before[1], width + before[2]
+        blocks.append((n, came_true, width))
+    return [share for n, yes, width in blocks for share in [half_even(yes * PROBABILITY, n)] * width]

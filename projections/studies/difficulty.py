@@ -102,9 +102,9 @@ class Scored(NamedTuple):
 
     def fractions(self, rows: Sequence[int]) -> list[Fraction]:
         """Return some exact scores."""
-        numerators, divisors, place = self.exact
+        numerators, divisors, divisor_of = self.exact
         at = int64_array(rows)
-        return time_weighted.Quotients(numerators.take(at), divisors, place[at]).exact()
+        return time_weighted.Quotients(numerators.take(at), divisors, divisor_of[at]).exact()
 
 
 class _Fitted(NamedTuple):
@@ -141,8 +141,8 @@ class _Fitted(NamedTuple):
     def scores_of(self, participant: int) -> dict[int, Fraction]:
         """Return the exact scores of a participant in the part, by question."""
         cells = self.scored.cells
-        own = int64_array([*self.rows, *self.other_rows])
-        rows = own[cells.participant[own] == participant]
+        all_rows = int64_array([*self.rows, *self.other_rows])
+        rows = all_rows[cells.participant[all_rows] == participant]
         return dict(zip(cells.question[rows].tolist(), self.scored.fractions(rows.tolist()), strict=True))
 
     def decided(self, number: Fraction, off: int, rounded: Callable[[Fraction], _T]) -> _T:
@@ -152,9 +152,9 @@ class _Fitted(NamedTuple):
             raise InDoubt
         return low
 
-    def mean(self, own: Cells, weights: Sequence[int]) -> int:
+    def mean(self, cells: Cells, weights: Sequence[int]) -> int:
         """Return the weighted mean of scores in 1e-9, rounded half-even once. Raises InDoubt."""
-        mean = Fraction(sum(map(mul, own.score, weights)), sum(weights))
+        mean = Fraction(sum(map(mul, cells.score, weights)), sum(weights))
         return self.decided(mean, self.rounding, round_to_points)
 
     def fitted(self, number: Fraction) -> int:
@@ -171,15 +171,15 @@ def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart
 
     Numbers have guard digits first; if these leave a doubt about a number or a rank, the part is fitted exactly.
     """
-    found: dict[tuple[str, str], list[_Fitted]] = {}
+    designs: dict[tuple[str, str], list[_Fitted]] = {}
     for group in groups:
         scored = scored_cells(facts, group)
         for by, name, chosen in _choices(facts, scored):
-            found.setdefault((by, name), []).extend(_parts(scored, np.flatnonzero(chosen)))
+            designs.setdefault((by, name), []).extend(_parts(scored, np.flatnonzero(chosen)))
     return [
         DesignPart(by, name, number, *_decided(each))
-        for by, name in sorted(found)
-        for number, each in enumerate(sorted(found[by, name], key=lambda each: each.order), 1)
+        for by, name in sorted(designs)
+        for number, each in enumerate(sorted(designs[by, name], key=lambda each: each.order), 1)
     ]
 
 
@@ -195,8 +195,8 @@ def scored_cells(facts: Facts, group: ScoredGroup) -> Scored:
     exact = time_weighted.points(group.rules, questions, rows.rows(index))
     divided = [divmod(numerator, denominator) for numerator, denominator in exact.terms(UNIT)]
     cells = Cells(rows.participant[index], rows.question[index], [whole for whole, _ in divided], weight[index])
-    excluded = [reasons[place] for place in pair[index].tolist()]
-    return Scored(group, names, cells, exact, [rest > 0 for _, rest in divided], excluded)
+    excluded = [reasons[number] for number in pair[index].tolist()]
+    return Scored(group, names, cells, exact, [remainder > 0 for _, remainder in divided], excluded)
 
 
 def _reason(facts: Facts, group: ScoredGroup, contest: int, participant: int) -> str:
@@ -226,13 +226,13 @@ def _parts(scored: Scored, chosen: Int64Array) -> Iterator[_Fitted]:
     questions = scored.cells.question[chosen].tolist()
     rounding = int(any(scored.rounded[row] for row in chosen.tolist()))
     parts = two_way.fit(scored.cells.take(fitted), rounding) if len(fitted) else []
-    place = {question: number for number, part in enumerate(parts) for question in part.effects}
+    part_of = {question: number for number, part in enumerate(parts) for question in part.effects}
     rows: list[tuple[list[int], list[int]]] = [([], []) for _ in parts]
     for row, question in zip(chosen.tolist(), questions, strict=True):
-        if question in place:
-            rows[place[question]][scored.excluded[row] != _FITTED].append(row)
-    for part, (own, others) in zip(parts, rows, strict=True):
-        yield _Fitted(scored, part, scored.cells.take(int64_array(others)), own, others, UNIT, rounding)
+        if question in part_of:
+            rows[part_of[question]][scored.excluded[row] != _FITTED].append(row)
+    for part, (fitted_rows, others) in zip(parts, rows, strict=True):
+        yield _Fitted(scored, part, scored.cells.take(int64_array(others)), fitted_rows, others, UNIT, rounding)
 
 
 def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]]:
@@ -245,10 +245,10 @@ def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]
 def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
     scored, part = fitted[:2]
     questions, names = scored.group.questions, scored.group.names
-    for code, own in _by_code(part.cells.question, part.cells):
+    for code, cells in _by_code(part.cells.question, part.cells):
         effect = fitted.fitted(Fraction(part.effects[code], part.denominator))
-        mean = fitted.mean(own, [1] * len(own.score))
-        yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(own.score), mean, effect)
+        mean = fitted.mean(cells, [1] * len(cells.score))
+        yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(cells.score), mean, effect)
 
 
 def _by_code(codes: Int64Array, cells: Cells) -> Iterator[tuple[int, Cells]]:
@@ -259,7 +259,7 @@ def _by_code(codes: Int64Array, cells: Cells) -> Iterator[tuple[int, Cells]]:
         yield int(codes[order[first]]), cells.take(order[first:end])
 
 
-class _Own(NamedTuple):
+class _Entry(NamedTuple):
     """The scores of a participant in a part. worth: the adjusted score in units, the better the smaller."""
 
     excluded: str
@@ -277,31 +277,31 @@ def _adjusted(fitted: _Fitted) -> list[AdjustedScore]:
     why |= dict.fromkeys(part.cells.participant.tolist(), _FITTED)
     apart = others.take(np.flatnonzero(~np.isin(others.participant, part.cells.participant)))
     rows = [
-        _Own(why[code], sign * part.adjusted(own), scored.names[code], code, own)
+        _Entry(why[code], sign * part.adjusted(chosen), scored.names[code], code, chosen)
         for cells in (part.cells, apart)
-        for code, own in _by_code(cells.participant, cells)
+        for code, chosen in _by_code(cells.participant, cells)
     ]
-    rows.sort(key=lambda own: own[:3])
+    rows.sort(key=lambda entry: entry[:3])
     ranked = list[AdjustedScore]()
     for tied in _ties(fitted, rows):
         rank = len(ranked) + 1
-        for own in sorted(tied, key=lambda own: own.name):
-            adjusted, weights = sign * own.worth, own.cells.weight.tolist()
+        for entry in sorted(tied, key=lambda entry: entry.name):
+            adjusted, weights = sign * entry.worth, entry.cells.weight.tolist()
             row = AdjustedScore(
-                None if own.excluded else rank,
-                own.name,
+                None if entry.excluded else rank,
+                entry.name,
                 len(weights),
-                fitted.mean(own.cells, weights),
+                fitted.mean(entry.cells, weights),
                 fitted.fitted(adjusted),
                 fitted.decided(adjusted, part.off, brier_index) if is_brier else None,
-                own.excluded,
+                entry.excluded,
             )
             ranked.append(row)
     return ranked
 
 
-def _ties(fitted: _Fitted, rows: list[_Own]) -> Iterator[list[_Own]]:
-    """Yield those who share a place, best first; rows: in order of worth. Raises InDoubt: some may share one."""
+def _ties(fitted: _Fitted, rows: list[_Entry]) -> Iterator[list[_Entry]]:
+    """Yield those who share a rank, best first; rows: in order of worth. Raises InDoubt: some may share one."""
     off, peeled, run = fitted.part.off, None, rows[:1]
     for one, other in pairwise(rows):
         tied = one.excluded == other.excluded and abs(one.worth - other.worth) <= 2 * off
@@ -316,14 +316,14 @@ def _ties(fitted: _Fitted, rows: list[_Own]) -> Iterator[list[_Own]]:
     yield run
 
 
-def _shape(fitted: _Fitted, peeled: Peeled, own: _Own) -> tuple[set[int], Fraction]:
+def _shape(fitted: _Fitted, peeled: Peeled, entry: _Entry) -> tuple[set[int], Fraction]:
     """Return what an adjusted score depends on: two of one shape are equal.
 
     It is a mean of scores less that of the effects of the same questions. Who has none of these is the same as a
     participant of this code, who has a negative one here.
     """
-    code, scores, apart = own.code, fitted.scores_of(own.code), Fraction(0)
-    if own.excluded:
+    code, scores, apart = entry.code, fitted.scores_of(entry.code), Fraction(0)
+    if entry.excluded:
         questions = {*scores}
     else:
         while code in peeled.same:
@@ -395,12 +395,12 @@ def relative_skills(cells: Cells, fitted: set[int]) -> list[RelativeSkill]:
     ]
 
 
-def scaled(own: RelativeSkill, baseline: RelativeSkill | None = None) -> int | None:
+def scaled(relative: RelativeSkill, baseline: RelativeSkill | None = None) -> int | None:
     """Return the relative skill in 1e-9, divided by that of a baseline, rounded half-even; None if not defined."""
     below = _ZERO if baseline is None else baseline.logarithm
-    if own.logarithm is None or below is None:
+    if relative.logarithm is None or below is None:
         return None
-    skill = WIDE.exp(WIDE.subtract(own.logarithm, below))
+    skill = WIDE.exp(WIDE.subtract(relative.logarithm, below))
     return int(WIDE.to_integral_value(WIDE.multiply(skill, Decimal(POINTS))))
 
 
@@ -416,12 +416,12 @@ def _sums(cells: Cells) -> tuple[Int64Array, list[list[int]], BoolArray]:
     return participants, sums, matrix_product(present, present.T) > 0
 
 
-def _ratios(sums: list[list[int]], common: BoolArray, own: int, against: list[int]) -> Iterator[Decimal | None]:
-    """Yield the logarithm of each ratio of the own mean to another's; that of the own to itself is 0."""
+def _ratios(sums: list[list[int]], common: BoolArray, index: int, against: list[int]) -> Iterator[Decimal | None]:
+    """Yield the logarithm of the ratio of a participant's mean to that of each other one; to itself it is 0."""
     yield _ZERO
     for other in against:
-        if other != own and common[other]:
-            mean, their = sums[own][other], sums[other][own]
+        if other != index and common[other]:
+            mean, their = sums[index][other], sums[other][index]
             yield WIDE.ln(WIDE.divide(Decimal(mean), Decimal(their))) if mean and their else None
 
 
@@ -446,7 +446,7 @@ class Reviewed(NamedTuple):
     participant: code. question: index into the questions of the contest. place: of the question among the
     participant's, 1 for the one that gained most. score, rank: None if there is no forecast. forecasters: how many have
     one. counted: what the question counts for in the total, before weights: the score or, without a forecast, what the
-    rules put in its place; None if they leave it out. median: of the scores. gained: by how much `counted` is better
+    rules put instead; None if they leave it out. median: of the scores. gained: by how much `counted` is better
     than the median, below 0 if it is worse.
     """
 
@@ -463,14 +463,14 @@ class Reviewed(NamedTuple):
     gained: int | None
 
 
-class _Asked(NamedTuple):
+class _QuestionScores(NamedTuple):
     """A question: of each participant, by code, the exact score, the same in 1e-9, the coverage and the rank.
 
     median: of the scores. rounded: the median, 1e-9.
     """
 
     question: int
-    own: dict[int, tuple[Fraction, int, int, int]]
+    by_participant: dict[int, tuple[Fraction, int, int, int]]
     median: Fraction
     rounded: int
 
@@ -495,19 +495,19 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     """
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
-    asked = [*_asked(rules, scored, {*(participants if compared is None else compared)}, sign)]
-    asked.sort(key=lambda one: questions.answers[one.question].question.question)
+    scored_questions = [*_question_scores(rules, scored, {*(participants if compared is None else compared)}, sign)]
+    scored_questions.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     for participant in participants:
         ordered, left_out = list[tuple[int, Fraction, int, tuple[Any, ...]]](), list[tuple[Any, ...]]()
         counts = isinstance(TOTALS[rules.total].divisor, int) or participant in floored
-        for by_id, one in enumerate(asked):
-            counted, score, covered, rank = one.own.get(participant, (None, None, 0, None))
+        for by_id, one in enumerate(scored_questions):
+            counted, score, covered, rank = one.by_participant.get(participant, (None, None, 0, None))
             rounded = score
             if counted is None:
                 counted = imputed.get(one.question, Fraction(0) if counts else None)
                 rounded = None if counted is None else round_to_points(counted)
-            row = score, rank, len(one.own), covered, attainable[one.question], one.rounded, rounded
+            row = score, rank, len(one.by_participant), covered, attainable[one.question], one.rounded, rounded
             if counted is None:
                 left_out.append((one.question, *row, None))
                 continue
@@ -519,13 +519,15 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
             yield Reviewed(participant, question, place, *numbers)
 
 
-def _asked(rules: RuleSet, scored: ContestScores, participants: set[int], sign: int) -> Iterator[_Asked]:
+def _question_scores(
+    rules: RuleSet, scored: ContestScores, participants: set[int], sign: int
+) -> Iterator[_QuestionScores]:
     """Yield the questions that count on which one of the participants has a forecast.
 
     sign: 1 if the highest score is the best, else -1.
     """
     questions, rows = scored.questions, scored.rows
-    own: defaultdict[int, list[tuple[Fraction, int, int, int]]] = defaultdict(list)
+    by_question: defaultdict[int, list[tuple[Fraction, int, int, int]]] = defaultdict(list)
     points = time_weighted.points(rules, questions, rows)
     columns = zip(
         rows.question.tolist(),
@@ -537,15 +539,16 @@ def _asked(rules: RuleSet, scored: ContestScores, participants: set[int], sign: 
     )
     for question, participant, score, rounded, covered in columns:
         if participant in participants and questions.weight[question]:
-            own[question].append((score, int(rounded), int(covered), participant))
-    for question, of_people in sorted(own.items()):
+            by_question[question].append((score, int(rounded), int(covered), participant))
+    for question, of_people in sorted(by_question.items()):
         of_people.sort(key=lambda each: (_near(each[0]), each[0]))
         middle = median([score for score, *_ in of_people])
         ranked, rank, last = dict[int, tuple[Fraction, int, int, int]](), 0, None
-        for place, (score, rounded, covered, participant) in enumerate(of_people if sign < 0 else of_people[::-1], 1):
-            rank, last = (rank, last) if score == last else (place, score)
+        best_first = of_people if sign < 0 else of_people[::-1]
+        for number, (score, rounded, covered, participant) in enumerate(best_first, 1):
+            rank, last = (rank, last) if score == last else (number, score)
             ranked[participant] = score, rounded, covered, rank
-        yield _Asked(question, ranked, middle, round_to_points(middle))
+        yield _QuestionScores(question, ranked, middle, round_to_points(middle))
 
 
 def _near(number: Fraction) -> int:

@@ -125,16 +125,16 @@ class Rows(NamedTuple):
         guard = np.abs(self.value).sum(axis=1, keepdims=True) * most
         return Near(self.value @ floats(times), guard * _WIDER)
 
-    def distances(self, own: int, others: slice | Int64Array, least: int, share: Fraction | None = None) -> Near:
+    def distances(self, row: int, others: slice | Int64Array, least: int, share: Fraction | None = None) -> Near:
         """Return the roots of the sums of squares of what some rows differ by from a row, at least `least`.
 
         share: the squares are of what differs from the mean difference, each sum times this. Shape (m, 1).
         """
-        apart = self.value[others] - self.value[own]
+        apart = self.value[others] - self.value[row]
         if share is not None:
             apart -= apart.mean(axis=1, keepdims=True)
         value = np.sqrt(np.einsum("pu,pu->p", apart, apart))[:, None]
-        guard = (self.size[others] + self.size[own]) * ((self.value.shape[1] + 8) * _ROUNDING)
+        guard = (self.size[others] + self.size[row]) * ((self.value.shape[1] + 8) * _ROUNDING)
         scale = 1.0 if share is None else np.sqrt(share.numerator / share.denominator)
         return Near(np.maximum(value * scale, least), guard * (scale * _WIDER) + value * (scale * 8 * _ROUNDING))
 
@@ -175,9 +175,9 @@ def above_root(near: Near, square: Fraction) -> tuple[BoolArray, BoolArray]:
     return near.value > root, np.abs(near.value - root) <= (near.guard + root * (4 * _ROUNDING)) * _WIDER
 
 
-def order_bounds(near: Near, places: tuple[int, ...]) -> tuple[Floats, Floats]:
+def order_bounds(near: Near, indices: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return bounds of the order statistics at these indices, from 0, of each row; shape (p, indices) each."""
-    low, high = (np.partition(ends, places, axis=1)[:, places] for ends in (near.low, near.high))
+    low, high = (np.partition(ends, indices, axis=1)[:, indices] for ends in (near.low, near.high))
     return low, high
 
 
@@ -207,15 +207,15 @@ def square_shares(near: Near, units: int) -> tuple[Int64Array, BoolArray]:
     quotas, further = squares / over * units, (off + squares / over * off.sum(axis=0)) / over * units
     guard = further * _WIDER + (quotas + 1) * ((len(squares) + 8) * _ROUNDING)
     whole = np.floor(quotas)
-    rest, left = quotas - whole, (units - whole.sum(axis=0)).astype(np.int64)
-    order = np.argsort(-rest, axis=0, kind="stable")
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
-    last, first = (np.where((place < left) == taken, rest, edge) for taken, edge in ((True, 1), (False, 0)))
+    remainder, left = quotas - whole, (units - whole.sum(axis=0)).astype(np.int64)
+    order = np.argsort(-remainder, axis=0, kind="stable")
+    position = np.empty_like(order)
+    np.put_along_axis(position, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
+    last, first = (np.where((position < left) == taken, remainder, edge) for taken, edge in ((True, 1), (False, 0)))
     apart = last.min(axis=0, initial=1) - first.max(axis=0, initial=0) > 2 * guard.max(axis=0, initial=0)
-    sure = (high == 0) | ((low > 0) & (rest > guard) & (rest < 1 - guard))
+    sure = (high == 0) | ((low > 0) & (remainder > guard) & (remainder < 1 - guard))
     certain: BoolArray = sure.all(axis=0) & apart & (total > 0)
-    return (whole + (place < left)).astype(np.int64), certain
+    return (whole + (position < left)).astype(np.int64), certain
 
 
 # --- Least squares in replicates: participants and questions have effects on scores, and questions are drawn again.
@@ -257,17 +257,17 @@ def refitted(design: Design, scores: list[Fraction], times: Int64Array) -> tuple
     """
     by_unit = _sums_by_unit(design, scores, times.shape[1])
     size = max(_NUMBERS // design.people**2, 1)
-    found = [
-        _fitted(_Sums(*(_weighted(floats(times[begin : begin + size]), own) for own in by_unit)), design)
+    fits = [
+        _fitted(_Sums(*(_weighted(floats(times[begin : begin + size]), sums) for sums in by_unit)), design)
         for begin in range(0, len(times), size)
     ]
-    value, guard, defined = (np.concatenate(each).T for each in zip(*found, strict=True))
+    value, guard, defined = (np.concatenate(each).T for each in zip(*fits, strict=True))
     return Near(value, guard), defined
 
 
 def _weighted(times: Floats, sums: Floats) -> Floats:
-    found: Floats = (times @ sums.reshape(len(sums), -1)).reshape(len(times), *sums.shape[1:])
-    return found
+    weighted: Floats = (times @ sums.reshape(len(sums), -1)).reshape(len(times), *sums.shape[1:])
+    return weighted
 
 
 def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> _Sums:
@@ -277,16 +277,16 @@ def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> _Sums:
     count = np.bincount(question)
     mean = np.bincount(question, score) / count
     size = np.bincount(question, np.abs(score)) / count
-    heavy, asked = floats(weight), unit[question]
+    heavy, row_unit = floats(weight), unit[question]
     share = heavy / count
     sums = _Sums(*(np.zeros((units, *(people,) * each)) for each in (2, 1, 1, 1, 1, 0, 0, 0)))
     order = np.argsort(question, kind="stable")
-    for number, own in enumerate(np.split(owner[order], np.cumsum(count)[:-1])):
-        sums.matrix[unit[number]][np.ix_(own, own)] += share[number]
-    np.add.at(sums.right, (asked, owner), heavy[question] * (score - mean[question]))
-    np.add.at(sums.size, (asked, owner), heavy[question] * (np.abs(score) + size[question]))
-    np.add.at(sums.shares, (asked, owner), share[question])
-    np.add.at(sums.drawn, (asked, owner), heavy[question])
+    for number, members in enumerate(np.split(owner[order], np.cumsum(count)[:-1])):
+        sums.matrix[unit[number]][np.ix_(members, members)] += share[number]
+    np.add.at(sums.right, (row_unit, owner), heavy[question] * (score - mean[question]))
+    np.add.at(sums.size, (row_unit, owner), heavy[question] * (np.abs(score) + size[question]))
+    np.add.at(sums.shares, (row_unit, owner), share[question])
+    np.add.at(sums.drawn, (row_unit, owner), heavy[question])
     np.add.at(sums.means, unit, heavy * mean)
     np.add.at(sums.sizes, unit, heavy * size)
     np.add.at(sums.weights, unit, heavy)
@@ -305,18 +305,18 @@ def _fitted(sums: _Sums, design: Design) -> tuple[Floats, Floats, BoolArray]:
     matrix = diagonal - sums.matrix + both * sums.drawn.max(axis=1)[:, None, None] + one * ~present[:, :, None]
     matrix[~connected] = one
     inverse = np.linalg.inv(matrix)
-    found = (inverse @ sums.right[:, :, None])[..., 0]
+    solution = (inverse @ sums.right[:, :, None])[..., 0]
     wrong = np.abs(one - inverse @ matrix) + np.abs(inverse) @ size * (2 * few)
-    left = sums.right - (matrix @ found[:, :, None])[..., 0]
-    left = np.abs(left) + (sums.size + (size @ np.abs(found)[:, :, None])[..., 0]) * (2 * few)
+    left = sums.right - (matrix @ solution[:, :, None])[..., 0]
+    left = np.abs(left) + (sums.size + (size @ np.abs(solution)[:, :, None])[..., 0]) * (2 * few)
     short = 1 - wrong.sum(axis=2).max(axis=1) * (1 + 2 * few)
     most = (np.abs(inverse) @ left[:, :, None])[..., 0].max(axis=1) * (1 + 2 * few)
     off = np.where(short > 0, most / np.where(short > 0, short, 1), np.inf)
     weights = np.where(sums.weights > 0, sums.weights, 1)
-    common = (sums.means - (sums.shares * found).sum(axis=1)) / weights
-    sizes = (sums.sizes + (sums.shares * np.abs(found)).sum(axis=1)) / weights + np.abs(found).max(axis=1)
+    common = (sums.means - (sums.shares * solution).sum(axis=1)) / weights
+    sizes = (sums.sizes + (sums.shares * np.abs(solution)).sum(axis=1)) / weights + np.abs(solution).max(axis=1)
     guard = (2 * off + sizes * (4 * few)) * _WIDER
-    value = found + common[:, None]
+    value = solution + common[:, None]
     return value, np.broadcast_to(guard[:, None], value.shape), present & connected[:, None]
 
 

@@ -38,11 +38,11 @@ def statistics(sums: Near, norm: Near, exact: Callable[[int, Int64Array], Iterab
     columns, for where bounds leave a doubt.
     """
     low, high = (np.rint(ends) for ends in ratios(sums, norm, UNIT))
-    found, doubtful = low.astype(np.int64), low != high
+    rounded, doubtful = low.astype(np.int64), low != high
     for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
         columns = np.flatnonzero(doubtful[row])
-        found[row, columns] = [*exact(row, columns)]
-    return found
+        rounded[row, columns] = [*exact(row, columns)]
+    return rounded
 
 
 def step_down(
@@ -66,11 +66,11 @@ def step_down(
     alone, together = np.ones((2, len(observed)), np.int64)
     for begin in range(0, len(order), size):
         at = order[begin : begin + size]
-        values, own = turned(at), observed[at, None]
-        alone[at] += (values >= own).sum(axis=1)
+        values, original = turned(at), observed[at, None]
+        alone[at] += (values >= original).sum(axis=1)
         values[0] = np.maximum(values[0], largest)
         values = np.maximum.accumulate(values, axis=0)
-        together[at] += (values >= own).sum(axis=1)
+        together[at] += (values >= original).sum(axis=1)
         largest = values[-1]
     together[order] = np.maximum.accumulate(together[order][::-1])[::-1]
     return alone, together

@@ -45,7 +45,7 @@ class Grounds(NamedTuple):
     def levels(self, level_ppm: int) -> Int64Array:
         """Return the share of the replicates between the ends of each row's intervals, 1e-6, shape (p,)."""
         clusters, row = np.unique(self.clusters, return_inverse=True)
-        every = [expanded_level(level_ppm, own, self.strata) for own in clusters.tolist()]
+        every = [expanded_level(level_ppm, count, self.strata) for count in clusters.tolist()]
         return int64_array(every)[row.reshape(-1)]
 
     def withheld_of(self, row: int, ends: Ends) -> str:
@@ -74,7 +74,8 @@ class Standards(NamedTuple):
         binary = self.with_yes | self.with_no
         kinds = (np.ones_like(binary), binary, self.with_yes, self.with_no)
         by_field = [
-            [_clusters(owner, own[unit], counted[unit], rows) for counted in kinds] for own in self.units.clusters
+            [_clusters(owner, clusters[unit], counted[unit], rows) for counted in kinds]
+            for clusters in self.units.clusters
         ]
         reached = np.min([every for every, *_ in by_field], axis=0)
         rare = np.any(
@@ -87,8 +88,8 @@ class Standards(NamedTuple):
 
 def standards_of(rules: RuleSet, scored: ContestScores, units: Units) -> Standards:
     """Return what intervals of scores need, and of differences of scores of two participants."""
-    asked = [answer.question for number, answer in enumerate(scored.questions.answers) if units.unit[number] >= 0]
-    least = max((LEAST_HEAVY.get(_tail(rules, each), 0) for each in asked), default=0)
+    questions = [answer.question for number, answer in enumerate(scored.questions.answers) if units.unit[number] >= 0]
+    least = max((LEAST_HEAVY.get(_tail(rules, each), 0) for each in questions), default=0)
     return Standards(units, _answered(scored, units, 0), _answered(scored, units, 1), least)
 
 
@@ -105,17 +106,17 @@ def _tail(rules: RuleSet, question: QuestionOpened) -> str:
 def _strata(units: Units) -> list[int]:
     """Return the number of strata of each field."""
     ends = np.searchsorted(np.cumsum(units.strata), np.cumsum(units.counts)) + 1
-    found: list[int] = np.diff(ends, prepend=0).tolist()
-    return found
+    counts: list[int] = np.diff(ends, prepend=0).tolist()
+    return counts
 
 
 def _answered(scored: ContestScores, units: Units, outcome: int) -> BoolArray:
     """Return which units have a yes-no question with this answer, shape (u,)."""
-    found = np.zeros(units.size, bool)
+    answered = np.zeros(units.size, bool)
     for number, answer in enumerate(scored.questions.answers):
         if units.unit[number] >= 0 and answer.question.kind == "binary" and answer.outcome == outcome:
-            found[units.unit[number]] = True
-    return found
+            answered[units.unit[number]] = True
+    return answered
 
 
 def _clusters(owner: Int64Array, cluster: Int64Array, counted: BoolArray, rows: int) -> Int64Array:

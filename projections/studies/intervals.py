@@ -28,7 +28,7 @@ from forecast_ledger.projections.studies.estimates import square_shares
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
-    PLACES,
+    FRACTION_BITS,
     Rows,
     Totals,
     check_size,
@@ -62,17 +62,17 @@ class ResampledBoard(NamedTuple):
 
 
 def resample(
-    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
 ) -> ResampledBoard:
     """Draw the questions of a contest again, and return the boards of all replicates.
 
-    Who is ranked and who can win a prize is as on the board. place: the row of the board of each participant code, -1
-    without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
+    Who is ranked and who can win a prize is as on the board. board_row: the row of the board of each participant code,
+    -1 without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
     """
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
     check_size(len(board), units.size, rules.replicates)
     drawn, which = _distinct(units.times(seed, rules.replicates))
-    every = rows_of(rules, scored, units, place)
+    every = rows_of(rules, scored, units, board_row)
     grounds = standards_of(rules, scored, units).grounds(every.owner, every.unit, len(board))
     rows, alike = _without_copies(every, len(board))
     draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
@@ -91,12 +91,12 @@ def resample(
         able[paid] = contest.opened.pool > 0
         prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
         for number, takes in _takes(rules, totals, coverages_of(rows, draws), np.flatnonzero(~certain)):
-            for own in takes:
+            for candidate in takes:
                 with suppress(InDoubt):
                     if by_take:
-                        rank[ranked, number] = _ranked([own.ranking[name] for name in alike[ranked].tolist()])
+                        rank[ranked, number] = _ranked([candidate.ranking[name] for name in alike[ranked].tolist()])
                     if contest.opened.pool:
-                        prize[paid, number] = divide(contest, own.paying(alike[paid].tolist()))[1]
+                        prize[paid, number] = divide(contest, candidate.paying(alike[paid].tolist()))[1]
                     break
     return ResampledBoard(total.take(alike).at(which), alike, rank[:, which], prize[:, which], able, grounds)
 
@@ -106,7 +106,11 @@ def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
     columns = np.stack(
         [
             *(rows.unit, rows.kind, rows.weight),
-            *(word for own in (rows.score, rows.covered) for word in (*own.numbers.numerators, own.numbers.place)),
+            *(
+                word
+                for column in (rows.score.numbers, rows.covered.numbers)
+                for word in (*column.numerators, column.place)
+            ),
         ],
         axis=1,
     )
@@ -116,10 +120,10 @@ def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
     kept = list[Int64Array]()
     alike = np.empty(people, np.int64)
     for number in range(people):
-        own = order[ends[number] : ends[number + 1]]
-        alike[number] = codes.setdefault(columns[own].tobytes(), len(codes))
+        owner_rows = order[ends[number] : ends[number + 1]]
+        alike[number] = codes.setdefault(columns[owner_rows].tobytes(), len(codes))
         if alike[number] == len(kept):
-            kept.append(own)
+            kept.append(owner_rows)
     fewer = rows.take(np.concatenate(kept))
     return fewer._replace(owner=alike[fewer.owner]), alike
 
@@ -141,11 +145,11 @@ def _by_id(board: Sequence[BoardRow]) -> Int64Array:
     return int64_array(sorted(able, key=lambda number: board[number].participant))
 
 
-def ranks(worth: Drawn, alike: Int64Array, told: BoolArray, places: int) -> Int64Array:
+def ranks(worth: Drawn, alike: Int64Array, told: BoolArray, best: int) -> Int64Array:
     """Return the ranks 1, 2, 2, 4 in each replicate, the largest number first, shape (p, b); undefined ones are last.
 
     alike: the rows of `worth` that are compared, shape (p,). Those whose order floats leave open share the first of
-    their ranks, unless one of them is `told`, shape (p,), and that rank is 1 or some are within `places` and not all.
+    their ranks, unless one of them is `told`, shape (p,), and that rank is 1 or some are within `best` and not all.
     """
     near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1).astype(np.int32)
     lowest = near.value.min(initial=0) - 8 * near.guard.max(initial=0) - 1
@@ -154,44 +158,44 @@ def ranks(worth: Drawn, alike: Int64Array, told: BoolArray, places: int) -> Int6
     ordered, close = np.take_along_axis(value, order, axis=0), np.zeros_like(order, bool)
     close[1:] = ordered[:-1] - ordered[1:] <= 2 * near.guard.max(axis=0, initial=0)
     in_order = np.maximum.accumulate(np.where(close, 0, np.arange(1, len(value) + 1)[:, None]), axis=0)
-    placed = np.empty_like(order)
-    np.put_along_axis(placed, order, in_order, axis=0)
-    edges = in_order[sorted({0, places - 1} & {*range(len(value))})]
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, in_order, axis=0)
+    edges = in_order[sorted({0, best - 1} & {*range(len(value))})]
     del near, value, order, ordered, close, in_order  # large
     for first in edges:
-        _decide(worth, placed, name, first, told)
-    return placed
+        _decide(worth, rank, name, first, told)
+    return rank
 
 
-def _decide(worth: Drawn, placed: Int64Array, name: NDArray[np.int32], first: Int64Array, told: BoolArray) -> None:
+def _decide(worth: Drawn, rank: Int64Array, name: NDArray[np.int32], first: Int64Array, told: BoolArray) -> None:
     """Put those apart who share a rank only because their numbers are near each other, if one of them is told.
 
     first: the rank that they share in each replicate, shape (b,).
     """
-    shared = placed == first
+    shared = rank == first
     alike = np.where(shared, name, len(worth.defined)).min(axis=0) == np.where(shared, name, -1).max(axis=0)
     tied = list[tuple[int, Int64Array]]()
-    asked: defaultdict[int, list[int]] = defaultdict(list)
+    columns_of: defaultdict[int, list[int]] = defaultdict(list)
     for column in np.flatnonzero(shared[told].any(axis=0) & ~alike).tolist():
         rows = np.flatnonzero(shared[:, column])
         tied.append((column, rows))
-        for own in {*name[rows, column].tolist()}:
-            asked[own].append(column)
-    exact = {own: dict(zip(at, worth.exact(own, int64_array(at)), strict=True)) for own, at in asked.items()}
+        for row in {*name[rows, column].tolist()}:
+            columns_of[row].append(column)
+    exact = {row: dict(zip(at, worth.exact(row, int64_array(at)), strict=True)) for row, at in columns_of.items()}
     for column, rows in tied:
-        numbers = [exact[own][column] for own in name[rows, column].tolist()]
-        placed[rows, column] += int64_array(_ranked(numbers)) - 1
+        numbers = [exact[row][column] for row in name[rows, column].tolist()]
+        rank[rows, column] += int64_array(_ranked(numbers)) - 1
 
 
 def _ranked(numbers: Sequence[Number]) -> list[int]:
     """Return the ranks 1, 2, 2, 4 of numbers of any size, the largest first. Raises InDoubt if bounds leave a doubt."""
-    found, rank = [0] * len(numbers), 0
+    result, rank = [0] * len(numbers), 0
     order = sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True)
-    for place, number in enumerate(order):
-        if not place or numbers[number] != numbers[order[place - 1]]:
-            rank = place + 1
-        found[number] = rank
-    return found
+    for position, number in enumerate(order):
+        if not position or numbers[number] != numbers[order[position - 1]]:
+            rank = position + 1
+        result[number] = rank
+    return result
 
 
 def _certain_prizes(contest: Contest, totals: Totals) -> tuple[Int64Array, BoolArray]:
@@ -219,16 +223,18 @@ def _takes(
     """Yield, for each of some replicates, its number, and bounds of the takes, and then the exact takes."""
     columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed[:2], *coverages.fixed[:2])), strict=True)
     for number, column in zip(replicates.tolist(), columns, strict=True):
-        pairs = [((total, total + width), (own, own + wide)) for total, width, own, wide in zip(*column, strict=True)]
+        pairs = [
+            ((total, total + width), (part, part + wide)) for total, width, part, wide in zip(*column, strict=True)
+        ]
         yield number, _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
 
 
 def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: Callable[[], _Takes]) -> Iterator[_Takes]:
     between = TAKES[rules.take].between
     if between is not None:
-        found = [between(*pair, POINTS << PLACES) for pair in pairs]
-        ranking = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(found))]
-        yield _Takes(ranking, lambda names: _without(_small(found, names), ranking, names))
+        takes = [between(*pair, POINTS << FRACTION_BITS) for pair in pairs]
+        ranking = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(takes))]
+        yield _Takes(ranking, lambda names: _without(_small(takes, names), ranking, names))
     yield exact()
 
 
@@ -294,19 +300,19 @@ class BoardIntervals(NamedTuple):
     sets: RankSets
 
 
-def board_places(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
+def board_rows(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
     """Return the row of a board of each participant code, -1 without one, shape (c,)."""
     rows = {row.participant: number for number, row in enumerate(board)}
     return int64_array([rows.get(label, -1) for label in score_labels(facts)])
 
 
 def intervals(
-    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
 ) -> BoardIntervals:
     """Return the intervals of a board, in its order; none if no question counts.
 
-    place: the row of the board of each participant code, -1 without one, shape (c,). Raises Refused(out_of_range): too
-    many participants or questions, or scores too large.
+    board_row: the row of the board of each participant code, -1 without one, shape (c,). Raises
+    Refused(out_of_range): too many participants or questions, or scores too large.
 
     Percentile intervals of a bootstrap over clusters of questions, one draw for all participants, expanded by
     `expanded_level`. A row that has too few clusters or answers has no interval; see `Standards`.
@@ -316,8 +322,8 @@ def intervals(
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
         return BoardIntervals([], NO_SETS)
-    units, sets = units_of(rules, scored), board_rank_sets(contest, scored, board, place, seed)
-    rows = rows_of(rules, scored, units, place)
+    units, sets = units_of(rules, scored), board_rank_sets(contest, scored, board, board_row, seed)
+    rows = rows_of(rules, scored, units, board_row)
     grounds = standards_of(rules, scored, units).grounds(rows.owner, rows.unit, len(board))
     every = [
         Interval(row, clusters, withheld, None, sets.allowed.get(number), None, None, None)
@@ -328,10 +334,10 @@ def intervals(
     told = np.flatnonzero([not withheld for withheld in grounds.withheld])
     if not len(told):
         return BoardIntervals(every, sets)
-    drawn = resample(contest, scored, board, place, seed)
+    drawn = resample(contest, scored, board, board_row, seed)
     levels, last = grounds.levels(rules.level_ppm)[told], best_places(sum(row.rank is not None for row in board))
-    found = drawn_ends(drawn.total.take(told), levels)
-    for number, level, score in zip(told.tolist(), levels.tolist(), found, strict=True):
+    scores = drawn_ends(drawn.total.take(told), levels)
+    for number, level, score in zip(told.tolist(), levels.tolist(), scores, strict=True):
         if withheld := grounds.withheld_of(number, score):
             every[number] = every[number]._replace(withheld=withheld)
             continue
@@ -355,8 +361,8 @@ def best_places(ranked: int) -> int:
 
 
 def _ends(values: Int64Array, level_ppm: int) -> Ends:
-    found = limits(values, level_ppm)
-    return found.least, found.greatest
+    bounds = limits(values, level_ppm)
+    return bounds.least, bounds.greatest
 
 
 def _share(replicates: BoolArray) -> int:

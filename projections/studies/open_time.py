@@ -24,7 +24,7 @@ from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.studies.consistency import redrawn
 from forecast_ledger.projections.studies.resampling import ends
 
-_THIRDS, _TWENTIETHS = [Fraction(place, 24) for place in range(3)], [Fraction(5 + 2 * place, 40) for place in range(16)]
+_THIRDS, _TWENTIETHS = [Fraction(index, 24) for index in range(3)], [Fraction(5 + 2 * index, 40) for index in range(16)]
 EDGES = (*_THIRDS, *_TWENTIETHS, *(1 - each for each in reversed(_THIRDS)))  # of 21 bins, as Metaculus draws them
 SHARE = 1 << 40  # parts of a bin's weight in the draws of its band
 
@@ -72,13 +72,13 @@ def timed_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterato
     questions = scored_questions(facts, *binary)
     codes, edges = max(len(facts.participant_codes.codes), 1), np.array(edges_in_nanos()[1:-1], np.int64)
     parts: list[tuple[Int64Array, ...]] = []
-    for _, own, forecasts, standing in standing_in_chunks(facts, binary, questions, chunk):
+    for _, part, forecasts, standing in standing_in_chunks(facts, binary, questions, chunk):
         chance = forecasts.chances[forecasts.start[standing.row]]
-        owner = own.contest[standing.question] * codes + standing.participant
-        place = owner * (len(EDGES) - 1) + np.searchsorted(edges, chance, "right")
-        length = (own.until - own.opens)[standing.question]
-        happened = (own.outcome[standing.question] == 0).astype(np.int64)
-        parts.append((place, own.code[standing.question], standing.end - standing.start, chance, happened, length))
+        owner = part.contest[standing.question] * codes + standing.participant
+        owner_bin = owner * (len(EDGES) - 1) + np.searchsorted(edges, chance, "right")
+        length = (part.until - part.opens)[standing.question]
+        happened = (part.outcome[standing.question] == 0).astype(np.int64)
+        parts.append((owner_bin, part.code[standing.question], standing.end - standing.start, chance, happened, length))
     for key, every in groupby(_by_question(parts), itemgetter(0)):
         stood = [each for _, each in every]
         pair, number = divmod(key, len(EDGES) - 1)
@@ -107,10 +107,10 @@ def timed_bands(
 
     cluster: of each question of the bins, from 0 on; the questions of one come true by one random number, in all bins.
     """
-    every = [(each, own) for own in bins for each in own.questions]
+    every = [(each, timed_bin) for timed_bin in bins for each in timed_bin.questions]
     probability = int64_array([half_even(each.forecast, each.stood) for each, _ in every])
-    shares = [half_even(each.stood * own.over * SHARE, each.length * own.weight) for each, own in every]
-    starts = np.cumsum([0, *(len(own.questions) for own in bins[:-1])])
+    shares = [half_even(each.stood * inside.over * SHARE, each.length * inside.weight) for each, inside in every]
+    starts = np.cumsum([0, *(len(timed_bin.questions) for timed_bin in bins[:-1])])
     weight = int64_array(shares)
     drawn = [
         np.add.reduceat(came_true * weight, starts, axis=1)
@@ -148,27 +148,28 @@ def _by_question(parts: list[tuple[Int64Array, ...]]) -> Iterator[tuple[int, Sto
     """Yield participant and bin as one number, and the forecasts on each question there."""
     if not parts:
         return
-    place, question, stood, chance, happened, length = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((question, place))
-    place, question, happened, length = (column[order] for column in (place, question, happened, length))
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    owner_bin, question, stood, chance, happened, length = columns
+    order = np.lexsort((question, owner_bin))
+    owner_bin, question, happened, length = (column[order] for column in (owner_bin, question, happened, length))
     times, chances = stood[order].tolist(), chance[order].tolist()
-    starts = np.union1d(run_starts(place), run_starts(question))
-    rows = zip(*(column[starts].tolist() for column in (place, question, happened, length)), strict=True)
-    for (begin, end), (key, code, yes, over) in zip(pairwise([*starts.tolist(), len(place)]), rows, strict=True):
-        own = times[begin:end]
-        forecast = sum(micros * probability for micros, probability in zip(own, chances[begin:end], strict=True))
-        yield key, Stood(code, end - begin, sum(own), forecast, bool(yes), over)
+    starts = np.union1d(run_starts(owner_bin), run_starts(question))
+    rows = zip(*(column[starts].tolist() for column in (owner_bin, question, happened, length)), strict=True)
+    for (begin, end), (key, code, yes, over) in zip(pairwise([*starts.tolist(), len(owner_bin)]), rows, strict=True):
+        durations = times[begin:end]
+        forecast = sum(micros * probability for micros, probability in zip(durations, chances[begin:end], strict=True))
+        yield key, Stood(code, end - begin, sum(durations), forecast, bool(yes), over)
 
 
 def _sums(every: Sequence[Stood]) -> tuple[int, int, int, int]:
     """Return the sums of weight, weight x probability and weight of what happened, and their divisor."""
     terms: dict[int, list[int]] = {}
     for each in sorted(every, key=lambda each: each.length):
-        own = terms.setdefault(each.length, [0, 0, 0])
-        own[0] += each.stood
-        own[1] += each.forecast
-        own[2] += each.stood * each.happened
-    weight, forecast, happened, over = _added([(*own, length) for length, own in terms.items()])
+        sums = terms.setdefault(each.length, [0, 0, 0])
+        sums[0] += each.stood
+        sums[1] += each.forecast
+        sums[2] += each.stood * each.happened
+    weight, forecast, happened, over = _added([(*sums, length) for length, sums in terms.items()])
     return weight, forecast, happened, over
 
 

@@ -172,12 +172,12 @@ class _Apart:
         return Fraction(squares, common**2)
 
 
-def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
+def pairs(rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
     """Return the pairs of a board's rows with a common question, in order.
 
-    place: the row of the board of each participant code, -1 for those who are not compared, shape (c,). settled: the
-    log position at which each question was settled, shape (q,). Raises Refused(out_of_range): too many participants or
-    questions, or scores too large.
+    board_row: the row of the board of each participant code, -1 for those who are not compared, shape (c,). settled:
+    the log position at which each question was settled, shape (q,). Raises Refused(out_of_range): too many participants
+    or questions, or scores too large.
 
     The interval is that of `intervals`, with the mean difference as the statistic, at a level expanded for the clusters
     that have a common question, and withheld in the same cases. The test turns the signs of the
@@ -185,10 +185,10 @@ def pairs(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int
     Source: Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Statistical Applications in
     Genetics and Molecular Biology 9(1):39, doi:10.2202/1544-6115.1585.
     """
-    people = int(place.max(initial=-1)) + 1
+    people = int(board_row.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
-    season = season_of(rules, scored, place, settled, seed)
+    season = season_of(rules, scored, board_row, settled, seed)
     return with_p_values(season, pairs_of(season))
 
 
@@ -198,22 +198,22 @@ def pairs_of(season: Season) -> list[Pair]:
     return [pair for rows in chunks for pair in _compared(Differences(season, *rows))]
 
 
-def with_p_values(season: Season, found: Sequence[Pair]) -> list[Pair]:
+def with_p_values(season: Season, tested: Sequence[Pair]) -> list[Pair]:
     """Return pairs with their p-values, adjusted for all of these pairs."""
-    one, other = (np.array([pair[side] for pair in found], np.int64) for side in (0, 1))
+    one, other = (np.array([pair[side] for pair in tested], np.int64) for side in (0, 1))
 
     def turned(at: Int64Array) -> Int64Array:
         return Differences(season, one[at], other[at]).statistics(season.flips)
 
-    alone, together = step_down(np.array([pair.statistic for pair in found], np.int64), turned, season.size)
-    p_values = zip(found, alone.tolist(), together.tolist(), strict=True)
+    alone, together = step_down(np.array([pair.statistic for pair in tested], np.int64), turned, season.size)
+    p_values = zip(tested, alone.tolist(), together.tolist(), strict=True)
     return [pair._replace(p=p, adjusted=adjusted) for pair, p, adjusted in p_values]
 
 
-def season_of(rules: RuleSet, scored: ContestScores, place: Int64Array, settled: Int64Array, seed: bytes) -> Season:
+def season_of(rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes) -> Season:
     """Return the season that pairs are compared in; arguments as of `pairs`, and so is what is raised."""
     questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
-    people, count = int(place.max()) + 1, units.size
+    people, count = int(board_row.max()) + 1, units.size
     products = people * (people - 1) // 2 * count * (rules.replicates + FLIPS)
     check_size(people, max(count, len(units.unit)), rules.replicates)
     if products > MOST_PRODUCTS:
@@ -223,12 +223,12 @@ def season_of(rules: RuleSet, scored: ContestScores, place: Int64Array, settled:
     counted = counted[stable_order(settled[counted])]
     column = np.full(len(units.unit), -1)
     column[counted] = np.arange(len(counted))
-    own = rows.rows(np.flatnonzero((column[rows.question] >= 0) & (place[rows.participant] >= 0)))
-    at = (place[own.participant], column[own.question])
+    compared = rows.rows(np.flatnonzero((column[rows.question] >= 0) & (board_row[rows.participant] >= 0)))
+    at = (board_row[compared.participant], column[compared.question])
     sign = -1 if lower_is_better(rules) else 1
-    points = Weighted(time_weighted.points(rules, questions, own), sign * questions.weight[own.question])
+    points = Weighted(time_weighted.points(rules, questions, compared), sign * questions.weight[compared.question])
     score, row = np.zeros((people, len(counted))), np.full((people, len(counted)), -1)
-    score[at], row[at] = points.estimates(), np.arange(len(own.question))
+    score[at], row[at] = points.estimates(), np.arange(len(compared.question))
     weight = questions.weight[counted]
     unit = gcd(WEIGHT, *weight.tolist())
     order = stable_order(units.unit[counted])
@@ -314,8 +314,8 @@ def _compared(pairs: Differences) -> Iterator[Pair]:
     owner, unit = np.nonzero(np.logical_or.reduceat(both[:, season.units], season.begins, axis=1))
     grounds = season.standards.grounds(owner, unit, len(both))
     drawn = _means(season, pairs.sums, weights, apart, season.times)
-    found = drawn_ends(drawn, grounds.levels(season.rules.level_ppm))
-    withheld = [*map(grounds.withheld_of, range(len(both)), found)]
+    intervals = drawn_ends(drawn, grounds.levels(season.rules.level_ppm))
+    withheld = [*map(grounds.withheld_of, range(len(both)), intervals)]
     yield from map(
         Pair,
         pairs.first.tolist(),
@@ -326,7 +326,7 @@ def _compared(pairs: Differences) -> Iterator[Pair]:
         grounds.clusters.tolist(),
         withheld,
         order_statistics(means, (0,))[:, 0].tolist(),
-        [None if reason else own for reason, own in zip(withheld, found, strict=True)],
+        [None if reason else interval for reason, interval in zip(withheld, intervals, strict=True)],
         pairs.statistics(plain)[:, 0].tolist(),
         *([0] * len(both),) * 2,
         *_sequences(season, both, pairs.sums(plain), surprises(pairs.value, pairs.largest, both), apart),

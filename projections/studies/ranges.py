@@ -2,7 +2,7 @@
 
 A forecast F gives an answer y the probability from F(y-), of what is below y, to F(y), of what is at most y. The two
 differ if F puts probability on y itself: on a value of a discrete question, on all that lies beyond an open end of the
-range, or where several quantiles are equal. Then the answer is not at one place of the forecast, but spread evenly over
+range, or where several quantiles are equal. Then the answer is not at one level of the forecast, but spread evenly over
 all between the two, so that whoever forecasts what is true has a tenth of the answers in each tenth.
 
 Source: Czado, Gneiting and Held (2009), doi:10.1111/j.1541-0420.2009.01191.x, "Probability integral transform"; of
@@ -32,22 +32,22 @@ from forecast_ledger.projections.scores.scored_questions import Questions, score
 from forecast_ledger.projections.scores.terms import numbers, quantile_numbers
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-PLACES = 2 * CUMULATIVE  # places in a forecast: every second one is a cumulative probability, the others lie between
-LEVEL = PLACES // PROBABILITY  # places in a level of 1e-9
+HALF_UNITS = 2 * CUMULATIVE  # in probability 1; even numbers are cumulative probabilities, odd ones lie between two
+LEVEL = HALF_UNITS // PROBABILITY  # half units in a level of 1e-9
 
 
 class AnswerSpans(NamedTuple):
-    """Where the answers of n forecasts fall, from F(y-) to F(y), in PLACES; shape (n,).
+    """Where the answers of n forecasts fall, from F(y-) to F(y), in half units; shape (n,).
 
-    low, high: equal if the forecast puts no probability on the answer. An even place is exact; the odd one above it
-    stands for all between it and the next.
+    low, high: equal if the forecast puts no probability on the answer. An even number is exact; the odd one above it
+    is for every level between it and the next.
     """
 
     low: Int64Array
     high: Int64Array
 
     def within(self, low: Int64Array | int, high: Int64Array | int) -> Int64Array:
-        """Return the part of each span between two places, as a numerator over `width`; an answer at an end is within.
+        """Return the part of each span between two levels, as a numerator over `width`; an answer at an end is within.
 
         >>> AnswerSpans(np.array([4, 4, 6]), np.array([4, 8, 6])).within(0, 5).tolist()
         [1, 1, 0]
@@ -60,7 +60,7 @@ class AnswerSpans(NamedTuple):
 
     @property
     def width(self) -> Int64Array:
-        """The places that each span is wide; 1 if it is a point."""
+        """The width of each span in half units; 1 if it is a point."""
         width: Int64Array = np.maximum(self.high - self.low, 1)
         return width
 
@@ -82,12 +82,12 @@ def sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[S
     """
     chosen = [_numeric(facts, contest) for contest in contests]
     questions = scored_questions(facts, *chosen)
-    for _, own, forecasts, every in standing_in_chunks(facts, chosen, questions, chunk):
-        is_point = [answer.question.range is not None and answer.question.range.samples == 1 for answer in own.answers]
+    for _, part, forecasts, every in standing_in_chunks(facts, chosen, questions, chunk):
+        is_point = [answer.question.range is not None and answer.question.range.samples == 1 for answer in part.answers]
         standing = every.of(np.flatnonzero(~np.array(is_point, bool)[every.question]))
-        made = numbers(own, forecasts.chances, forecasts.start[standing.row], standing.question)
-        discrete = np.array([answer.question.kind == "discrete" for answer in own.answers], bool)
-        yield Sampled(own.contest[standing.question], standing.participant, made, answer_spans(made, discrete))
+        made = numbers(part, forecasts.chances, forecasts.start[standing.row], standing.question)
+        discrete = np.array([answer.question.kind == "discrete" for answer in part.answers], bool)
+        yield Sampled(part.contest[standing.question], standing.participant, made, answer_spans(made, discrete))
 
 
 def _numeric(facts: Facts, contest: Contest) -> Contest:
@@ -112,8 +112,8 @@ def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:
     >>> span, cdf = NumericRange(lower="0", upper="4", bins=2, open_upper=True), np.array([0, 3 * 10**9, 9 * 10**9])
     >>> for outcome, answer, kind in ((2, "3", False), (2, "3", True), (3, "5", False)):
     ...     one = Numbers(cdf, *(np.array([each]) for each in (0, 3, outcome, 0)), [span], [answer])
-    ...     found = answer_spans(one, np.array([kind]))
-    ...     print(found.low / PLACES, found.high / PLACES)
+    ...     spans = answer_spans(one, np.array([kind]))
+    ...     print(spans.low / HALF_UNITS, spans.high / HALF_UNITS)
     [0.6] [0.6]
     [0.3] [0.9]
     [0.9] [1.]
@@ -145,15 +145,15 @@ def _of_quantiles(made: Numbers) -> AnswerSpans:
     for number, span in made.numeric_questions():
         form[number] = levels.setdefault(span.levels, len(levels))
         before[number], from_[number] = units_around(made.values[number], span)
-    by_form = [LEVEL * int64_array([0, *own, PROBABILITY]) for own in levels]
+    by_form = [LEVEL * int64_array([0, *one_form, PROBABILITY]) for one_form in levels]
     for rows, quantiles in made.tables(form[made.question]):
         question = made.question[rows]
-        places = by_form[form[question[0]]]
+        edges = by_form[form[question[0]]]
         first = (quantiles < from_[question][:, None]).sum(axis=1) + 1  # of the levels at or above the answer
         last = (quantiles <= before[question][:, None]).sum(axis=1)  # of the levels at or below it
-        between = (places[last] + places[np.minimum(last + 1, len(places) - 1)]) // 2
-        low[rows] = np.where(first > last, between, places[np.minimum(first, len(places) - 1)])
-        high[rows] = np.where(first > last, between, places[last])
+        between = (edges[last] + edges[np.minimum(last + 1, len(edges) - 1)]) // 2
+        low[rows] = np.where(first > last, between, edges[np.minimum(first, len(edges) - 1)])
+        high[rows] = np.where(first > last, between, edges[last])
     return AnswerSpans(low, high)
 
 
@@ -175,7 +175,7 @@ def _of_cdfs(made: Numbers, discrete: BoolArray) -> AnswerSpans:
     at, inside = made.outcome, (made.outcome > 0) & (made.outcome <= steps)
     below = np.where(at > 0, made.flat[made.start + np.clip(at - 1, 0, steps)], 0)
     upto = np.where(at <= steps, made.flat[made.start + np.clip(at, 0, steps)], CUMULATIVE)
-    low, high = below * (PLACES // CUMULATIVE), upto * (PLACES // CUMULATIVE)
+    low, high = below * (HALF_UNITS // CUMULATIVE), upto * (HALF_UNITS // CUMULATIVE)
     points = np.flatnonzero(inside & ~discrete[made.question])
     low[points] = high[points] = [
         CUMULATIVE * height // over - (-CUMULATIVE * height // over)
@@ -196,15 +196,15 @@ def heights_at_answers(made: Numbers) -> list[tuple[int, int]]:
     """
     at: dict[int, tuple[int, int, int]] = {}
     for number, span in made.numeric_questions():
-        place = place_of(made.values[number], span) * span.bins
-        within = min(int(place // 1), span.bins - 1)
-        at[number] = within, *(place - within).as_integer_ratio()
-    found = []
+        offset = place_of(made.values[number], span) * span.bins
+        within = min(int(offset // 1), span.bins - 1)
+        at[number] = within, *(offset - within).as_integer_ratio()
+    heights = []
     for start, question in zip(made.start.tolist(), made.question.tolist(), strict=True):
         within, share, over = at[question]
         low, high = (int(height) for height in made.flat[start + within : start + within + 2])
-        found.append((low * over + (high - low) * share, CUMULATIVE * over))
-    return found
+        heights.append((low * over + (high - low) * share, CUMULATIVE * over))
+    return heights
 
 
 class SharesSummed:
@@ -252,9 +252,9 @@ def central_levels(levels: Sequence[int]) -> list[tuple[int, int]]:
     >>> central_levels((100_000_000, 250_000_000, 500_000_000, 750_000_000))
     [(1, 3)]
     """
-    places = {level: place for place, level in enumerate(levels)}
-    mirrored = ((place, places.get(PROBABILITY - level)) for level, place in places.items())
-    return [(place, other) for place, other in mirrored if other is not None and place < other]
+    index_of = {level: index for index, level in enumerate(levels)}
+    mirrored = ((index, index_of.get(PROBABILITY - level)) for level, index in index_of.items())
+    return [(index, other) for index, other in mirrored if other is not None and index < other]
 
 
 def interval_coverages(facts: Facts, contests: Sequence[Contest], chunk: int) -> list[Coverage]:
@@ -270,14 +270,14 @@ def interval_coverages(facts: Facts, contests: Sequence[Contest], chunk: int) ->
     interval of the probability integral transform of Czado, Gneiting and Held (2009),
     doi:10.1111/j.1541-0420.2009.01191.x.
     """
-    found, forecasts = SharesSummed(), SharesSummed()
+    inside, forecasts = SharesSummed(), SharesSummed()
     for contest, participant, made, spans in sampled(facts, contests, chunk):
         for rows, low, high in _intervals(made):
-            own = AnswerSpans(spans.low[rows], spans.high[rows])
+            answers = AnswerSpans(spans.low[rows], spans.high[rows])
             key = contest[rows], participant[rows], np.full_like(rows, high - low)
-            found.add(key, own.within(low * (LEVEL // 2), high * (LEVEL // 2)), own.width)
+            inside.add(key, answers.within(low * (LEVEL // 2), high * (LEVEL // 2)), answers.width)
             forecasts.add(key, np.ones_like(rows), np.ones_like(rows))
-    (keys, sums), (_, counts) = found.sums(), forecasts.sums()
+    (keys, sums), (_, counts) = inside.sums(), forecasts.sums()
     return [
         Coverage(contest, participant, twice // 2, int(count), covered)
         for (contest, participant, twice), count, covered in zip(keys, counts, sums, strict=True)
@@ -290,18 +290,18 @@ def _intervals(made: Numbers) -> Iterator[tuple[Int64Array, int, int]]:
     levels = [() if span is None else span.levels for span in made.spans]
     form = {each: number for number, each in enumerate(dict.fromkeys(levels))}
     of_row = np.array([form[each] for each in levels], np.int64)[made.question]
-    for own, number in form.items():
+    for form_levels, number in form.items():
         rows = np.flatnonzero(by_quantiles & (of_row == number))
-        for low, high in central_levels(own) if len(rows) else []:
-            yield rows, 2 * own[low], 2 * own[high]
+        for low, high in central_levels(form_levels) if len(rows) else []:
+            yield rows, 2 * form_levels[low], 2 * form_levels[high]
     rows = np.flatnonzero(~by_quantiles)
     for share in CDF_INTERVALS if len(rows) else ():
         yield rows, PROBABILITY - share, PROBABILITY + share
 
 
 BINS = 10
-_INNER = frozenset(PROBABILITY // BINS * place for place in range(1, BINS))  # the levels between bins, 1e-9
-_EDGES = PLACES // BINS * np.arange(BINS + 1)
+_INNER = frozenset(PROBABILITY // BINS * tenth for tenth in range(1, BINS))  # the levels between bins, 1e-9
+_EDGES = HALF_UNITS // BINS * np.arange(BINS + 1)
 
 
 class PitCount(NamedTuple):
@@ -325,14 +325,14 @@ def pit_counts(facts: Facts, contests: Sequence[Contest], chunk: int) -> list[Pi
     Source: Dawid (1984), doi:10.2307/2981683; Czado, Gneiting and Held (2009), doi:10.1111/j.1541-0420.2009.01191.x,
     "Nonrandomized PIT histogram".
     """
-    found = SharesSummed()
+    shares = SharesSummed()
     for contest, participant, made, spans in sampled(facts, contests, chunk):
         rows = np.flatnonzero(_has_tenths(made))
-        own = AnswerSpans(spans.low[rows], spans.high[rows])
-        for tenth, parts in enumerate(tenths(own).T):
-            found.add((contest[rows], participant[rows], np.full_like(rows, tenth)), parts, own.width)
-    keys, sums = found.sums()
-    return [PitCount(contest, who, tenth, own) for (contest, who, tenth), own in zip(keys, sums, strict=True)]
+        answers = AnswerSpans(spans.low[rows], spans.high[rows])
+        for tenth, parts in enumerate(tenths(answers).T):
+            shares.add((contest[rows], participant[rows], np.full_like(rows, tenth)), parts, answers.width)
+    keys, sums = shares.sums()
+    return [PitCount(contest, who, tenth, count) for (contest, who, tenth), count in zip(keys, sums, strict=True)]
 
 
 def tenths(spans: AnswerSpans) -> Int64Array:
@@ -340,7 +340,8 @@ def tenths(spans: AnswerSpans) -> Int64Array:
 
     A tenth has its upper end, and the first has 0 too. A span is divided in proportion to what lies in each tenth.
 
-    >>> tenths(AnswerSpans(np.array([0, PLACES // 10, PLACES // 4]), np.array([0, PLACES // 10, PLACES // 2])))[:2, :2]
+    >>> tenth = HALF_UNITS // 10
+    >>> tenths(AnswerSpans(np.array([0, tenth, 2 * tenth]), np.array([0, tenth, 5 * tenth])))[:2, :2]
     array([[1, 0],
            [1, 0]])
     """
@@ -384,10 +385,10 @@ def is_symmetric(levels: Sequence[int]) -> bool:
     return all(low + high == PROBABILITY for low, high in zip(levels, reversed(levels), strict=True))
 
 
-def own_rules(rules: RuleSet) -> RuleSet:
-    """Return the rules by which the weighted interval score stands alone: a mean over time, without a reference.
+def interval_score_rules(rules: RuleSet) -> RuleSet:
+    """Return the rules of the weighted interval score by itself: a mean over time, without a reference.
 
-    >>> own_rules(RuleSet(name="x", quantile_kernel="pinball", reference="peers")).period
+    >>> interval_score_rules(RuleSet(name="x", quantile_kernel="pinball", reference="peers")).period
     'covered'
     """
     return structs.replace(rules, reference="none", period="covered")
@@ -400,8 +401,8 @@ def interval_scores(
 
     WIS = 1 / (K + 1/2) x (1/2 |y - m| + Σ (a (u - l) + (l - y)⁺ + (y - u)⁺)), y the answer, m the median, and Σ over
     the K central intervals [l, u] of the levels a and 1 - a. Σ a (u - l) is the dispersion. Overprediction is what
-    (l - y)⁺ adds, with what the median adds if the answer is below it; the rest is underprediction. At most one of the
-    two is above 0, since no answer is below one central interval and above another.
+    (l - y)⁺ adds, with what the median adds if the answer is below it; underprediction is what remains. At most one of
+    the two is above 0, since no answer is below one central interval and above another.
 
     Each forecast's score is rounded once, as the kernel `pinball` rounds it, and so is its dispersion; the penalty is
     what is left. So the parts add up exactly. Questions whose levels are not symmetric about 0.5 are left out.
@@ -409,13 +410,13 @@ def interval_scores(
     Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
     """
     rules = contests[0].opened.rules
-    for first, own, forecasts, standing in standing_in_chunks(facts, contests, questions, chunk):
-        central = np.array([_is_central(answer.question.range) for answer in own.answers], bool)
+    for first, part, forecasts, standing in standing_in_chunks(facts, contests, questions, chunk):
+        central = np.array([_is_central(answer.question.range) for answer in part.answers], bool)
         rows = np.flatnonzero(central[standing.question])
         if len(rows):
             stood = standing.of(rows)
-            made = quantile_numbers(rules, own, forecasts.chances, forecasts.start[stood.row], stood.question)
-            yield _summed(first, own, made, stood)
+            made = quantile_numbers(rules, part, forecasts.chances, forecasts.start[stood.row], stood.question)
+            yield _summed(first, part, made, stood)
 
 
 def _is_central(span: NumericRange | None) -> bool:

@@ -61,35 +61,35 @@ class MarginalSet(NamedTuple):
 
 
 def board_rank_sets(
-    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
 ) -> RankSets:
     """Return the sets of ranks of a board's rows that have a rank and scores in at least LEAST_CLUSTERS clusters.
 
-    place: the row of the board of each participant code, -1 without one, shape (c,). The others are compared with
+    board_row: the row of the board of each participant code, -1 without one, shape (c,). The others are compared with
     nobody, and may have any rank. If ranks follow takes that depend on coverage, there are no sets: a take is no sum of
     what the units contribute.
     """
-    compared = _compared(contest, scored, board, place, seed)
+    compared = _compared(contest, scored, board, board_row, seed)
     if len(compared.rows) < 2:
         return NO_SETS
-    found = rank_sets(compared.parts, compared.flips, contest.opened.rules.level_ppm, compared.ranked)
+    sets = rank_sets(compared.parts, compared.flips, contest.opened.rules.level_ppm, compared.ranked)
     by_total = _ranked_by_total(contest.opened.rules)
-    allowed = {row: found.allowed[number] for number, row in enumerate(compared.rows)} if by_total else {}
-    return found._replace(allowed=allowed)
+    allowed = {row: sets.allowed[number] for number, row in enumerate(compared.rows)} if by_total else {}
+    return sets._replace(allowed=allowed)
 
 
 def board_marginal_sets(
-    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
 ) -> list[MarginalSet]:
     """Return the marginal sets of ranks of the rows of a board that have a rank, in its order.
 
-    place: as of `board_rank_sets`, which also says who is compared.
+    board_row: as of `board_rank_sets`, which also says who is compared.
     """
-    rules, compared = contest.opened.rules, _compared(contest, scored, board, place, seed)
+    rules, compared = contest.opened.rules, _compared(contest, scored, board, board_row, seed)
     allowed = dict[int, tuple[int, int]]()
     if len(compared.rows) > 1 and _ranked_by_total(rules):
-        found = marginal_sets(compared.parts, compared.flips, rules.level_ppm, compared.ranked)
-        allowed = dict(zip(compared.rows, found, strict=True))
+        sets = marginal_sets(compared.parts, compared.flips, rules.level_ppm, compared.ranked)
+        allowed = dict(zip(compared.rows, sets, strict=True))
     return [
         MarginalSet(row, clusters, allowed.get(number))
         for number, (row, clusters) in enumerate(zip(board, compared.clusters, strict=True))
@@ -113,21 +113,21 @@ class _Compared(NamedTuple):
 
 
 def _compared(
-    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], place: Int64Array, seed: bytes
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
 ) -> _Compared:
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
-    rows = rows_of(rules, scored, units, place)
-    reached = np.min([_counts(rows.owner, own[rows.unit], len(board)) for own in units.clusters], axis=0)
+    rows = rows_of(rules, scored, units, board_row)
+    reached = np.min([_counts(rows.owner, cluster_of[rows.unit], len(board)) for cluster_of in units.clusters], axis=0)
     ranked = [row.rank is not None for row in board]
     compared = np.flatnonzero(ranked & (reached >= LEAST_CLUSTERS))
     kept = np.full(len(board), -1)
     kept[compared] = np.arange(len(compared))
-    own = rows.take(np.flatnonzero(kept[rows.owner] >= 0))
+    kept_rows = rows.take(np.flatnonzero(kept[rows.owner] >= 0))
     draws = draws_of(scored, units, np.zeros((0, units.size), np.int64), len(compared))
     parts, flips = np.zeros((0, units.size), object), np.zeros((units.size, 0), np.int64)
     if len(compared) > 1:
         sign = -1 if lower_is_better(rules) else 1
-        parts = contributions(rules, own._replace(owner=kept[own.owner]), draws) * sign
+        parts = contributions(rules, kept_rows._replace(owner=kept[kept_rows.owner]), draws) * sign
         flips = units.turns(seed, FLIPS).T
     return _Compared(reached.tolist(), compared.tolist(), parts, flips, sum(ranked))
 
@@ -167,7 +167,7 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
         before, (above, better, worse) = above, pairs.above(critical, alike)
         if above == before:
             break
-    allowed = {row: (1 + int(better[own]), ranked - int(worse[own])) for row, own in enumerate(same.tolist())}
+    allowed = {row: (1 + int(better[index]), ranked - int(worse[index])) for row, index in enumerate(same.tolist())}
     return RankSets(allowed, pairs.count, pairs.needed(first))
 
 
@@ -184,30 +184,30 @@ def marginal_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: in
     distinct, same = _distinct(parts)
     pairs, alike = _Pairs(distinct, flips, 1), np.bincount(same)
     most = (10**6 - level_ppm) * (flips.shape[1] + 1) // 10**6
-    found = []
-    for own in range(len(distinct)):
-        better, worse = (int(alike[rows].sum()) for rows in pairs.beside(own, most))
-        found.append((1 + better, ranked - worse))
-    return [found[own] for own in same.tolist()]
+    ranges = []
+    for index in range(len(distinct)):
+        better, worse = (int(alike[rows].sum()) for rows in pairs.beside(index, most))
+        ranges.append((1 + better, ranked - worse))
+    return [ranges[index] for index in same.tolist()]
 
 
 def _distinct(parts: Integers) -> tuple[Integers, Int64Array]:
     """Return the rows that differ, in the order in which they come first, and which of them each row is."""
     rows: dict[tuple[int, ...], int] = {}
-    same = np.array([rows.setdefault(tuple(own), len(rows)) for own in parts.tolist()], np.int64)
+    same = np.array([rows.setdefault(tuple(row), len(rows)) for row in parts.tolist()], np.int64)
     return np.array([*rows], object), same
 
 
 class _Pairs:
     """The pairs of participants whose parts differ; rows of floats are in 1e-18 points."""
 
-    def __init__(self, parts: Integers, flips: Int64Array, place: int) -> None:
-        """place: of the order statistic, from 1. Raises Refused(out_of_range): too many pairs."""
+    def __init__(self, parts: Integers, flips: Int64Array, order: int) -> None:
+        """order: number of the order statistic, from 1. Raises Refused(out_of_range): too many pairs."""
         self.people = len(parts)
         self.count = self.people * (self.people - 1) // 2
         if self.count > MOST_NUMBERS:
             raise Refused("out_of_range", "intervals", None, f"{self.people:,} participants are too many to compare")
-        self._parts, self._flips, self._place = parts - parts.sum(axis=0) // len(parts), flips, place
+        self._parts, self._flips, self._order = parts - parts.sum(axis=0) // len(parts), flips, order
         self._rows = rows_of_floats(self._parts)
         self._plain = np.ones((len(flips), 1), np.int64)
         self._turned, self._totals = (self._rows.turned(times) for times in (flips, self._plain))
@@ -232,30 +232,30 @@ class _Pairs:
         """Return the statistics of a row and each later one."""
         return self._of(first, np.arange(first + 1, self.people), norm, self._totals, self._plain)[:, 0]
 
-    def _of(self, own: int, others: Int64Array, norm: Near, sums: Near, times: Int64Array) -> Int64Array:
+    def _of(self, one: int, others: Int64Array, norm: Near, sums: Near, times: Int64Array) -> Int64Array:
         """Return the statistics of a row and some others, shape (m, b). sums: of all rows with the signs `times`."""
-        apart = self._apart(sums, own, others, np.arange(times.shape[1]))
+        apart = self._apart(sums, one, others, np.arange(times.shape[1]))
 
         def exact(row: int, at: Int64Array) -> list[int]:
-            return self._statistics(own, int(others[row]), times[:, at])
+            return self._statistics(one, int(others[row]), times[:, at])
 
         return statistics(apart, norm, exact)
 
-    def beside(self, own: int, most: int) -> tuple[Int64Array, Int64Array]:
-        """Return the rows that are significantly better, and worse, than a row, of its own pairs alone.
+    def beside(self, one: int, most: int) -> tuple[Int64Array, Int64Array]:
+        """Return the rows that are significantly better, and worse, than a row, by the tests of its pairs alone.
 
         most: the largest adjusted p-value that is significant, in 1 / (1 + b).
         """
-        others = np.delete(np.arange(self.people), own)
-        norm = self._rows.distances(own, others, _LEAST)
+        others = np.delete(np.arange(self.people), one)
+        norm = self._rows.distances(one, others, _LEAST)
 
         def turned(at: Int64Array) -> Int64Array:
-            return self._of(own, others[at], norm.take(at), self._turned, self._flips)
+            return self._of(one, others[at], norm.take(at), self._turned, self._flips)
 
-        observed = self._of(own, others, norm, self._totals, self._plain)[:, 0]
+        observed = self._of(one, others, norm, self._totals, self._plain)[:, 0]
         _, adjusted = step_down(observed, turned, max(_NUMBERS // self._flips.shape[1], 1))
         certain = others[adjusted <= most]
-        ahead = self._totals.value[certain, 0] > self._totals.value[own, 0]
+        ahead = self._totals.value[certain, 0] > self._totals.value[one, 0]
         return certain[ahead], certain[~ahead]
 
     def _turns(
@@ -263,7 +263,8 @@ class _Pairs:
     ) -> Iterator[tuple[int, Int64Array, Int64Array, Floats, Floats]]:
         """Yield bounds of statistics of replicates: row, later rows, replicates, and the bounds.
 
-        below: only of pairs whose own statistic is not above this one. What cannot be above `least.floor` is left out.
+        below: only of pairs whose observed statistic is not above this one. Bounds that cannot be above `least.floor`
+        are left out.
         """
         for first in range(self.people - 1):
             norm = self._norm(first)
@@ -272,9 +273,9 @@ class _Pairs:
                 kept = np.flatnonzero(self.observed(first, norm) <= below)
             if not len(kept):
                 continue
-            own = self._turned.take(np.array([first]))
+            turned = self._turned.take(np.array([first]))
             nearest = norm.take(kept[[np.argmin(norm.low[kept, 0])]])
-            most = np.maximum(*(ratios(end.less(own), nearest, UNIT)[1] for end in self._ends))
+            most = np.maximum(*(ratios(end.less(turned), nearest, UNIT)[1] for end in self._ends))
             columns = np.flatnonzero(most[0] >= least.floor)
             if len(columns):
                 later = kept + first + 1
@@ -282,8 +283,8 @@ class _Pairs:
                 yield first, later, columns, *bounds
 
     def critical(self, below: int | None) -> int:
-        """Return the critical value of the pairs whose own statistic is not above this one; None for all pairs."""
-        largest = _Largest(self._flips.shape[1], self._place)
+        """Return the critical value of the pairs whose observed statistic is not above this one; None for all pairs."""
+        largest = _Largest(self._flips.shape[1], self._order)
         for _, _, columns, low, high in self._turns(below, largest):
             largest.add(columns, low, high)
         low, high = largest.ends()
@@ -294,23 +295,23 @@ class _Pairs:
             for row, column in np.argwhere((highs >= low) & (lows <= high)).tolist():
                 at = columns[[column]]
                 exact[at] = max(int(exact[at[0]]), *self._statistics(first, int(later[row]), self._flips[:, at]))
-        return int(np.sort(exact)[self._place - 1])
+        return int(np.sort(exact)[self._order - 1])
 
     def above(self, critical: int, alike: Int64Array) -> tuple[int, Int64Array, Int64Array]:
         """Return how many pairs have a larger statistic, and how many are then better and worse than each.
 
-        alike: how many participants each row stands for.
+        alike: how many participants have the parts of each row.
         """
-        found, (better, worse) = 0, np.zeros((2, self.people), np.int64)
+        total, (better, worse) = 0, np.zeros((2, self.people), np.int64)
         for first in range(self.people - 1):
             certain = np.flatnonzero(self.observed(first, self._norm(first)) > critical)
             later = certain + first + 1
             ahead = self._totals.value[first, 0] > self._totals.value[later, 0]
-            found += len(later)
+            total += len(later)
             for group, count, sums in ((later[ahead], worse, better), (later[~ahead], better, worse)):
                 count[first] += alike[group].sum()
                 sums[group] += alike[first]
-        return found, better, worse
+        return total, better, worse
 
     def needed(self, critical: int) -> list[int]:
         """Return the least, the middle and the greatest difference, 1e-9, at which a pair is significant.
@@ -345,18 +346,18 @@ class _Pairs:
             every = (Fraction(critical**2 * varied(index), over * _LEAST**2) for index in kept[at].tolist())
             return [Fraction(root_half_even(square)) for square in every]
 
-        places = (0, (len(kept) - 1) // 2, len(kept) - 1)
+        indices = (0, (len(kept) - 1) // 2, len(kept) - 1)
         drawn = Drawn(Near(near.value[:, kept], near.guard[:, kept]), np.ones((1, len(kept)), bool), exact)
-        least, middle, greatest = order_statistics(drawn, places)[0].tolist()
+        least, middle, greatest = order_statistics(drawn, indices)[0].tolist()
         return [least, middle, greatest]
 
 
 class _Largest:
     """Bounds of the largest statistic of each replicate, as far as it may be critical."""
 
-    def __init__(self, replicates: int, place: int) -> None:
-        """place: of the critical one, from 1."""
-        self.low, self.high, self._place = np.zeros(replicates), np.zeros(replicates), place
+    def __init__(self, replicates: int, order: int) -> None:
+        """order: number of the critical one, from 1."""
+        self.low, self.high, self._order = np.zeros(replicates), np.zeros(replicates), order
         self.floor = self.low[0]
 
     def add(self, columns: Int64Array, low: Floats, high: Floats) -> None:
@@ -367,7 +368,7 @@ class _Largest:
 
     def ends(self) -> tuple[Floats, Floats]:
         """Return bounds of the critical value."""
-        low, high = (np.partition(ends, self._place - 1)[self._place - 1] for ends in (self.low, self.high))
+        low, high = (np.partition(ends, self._order - 1)[self._order - 1] for ends in (self.low, self.high))
         return low, np.maximum(low, high)
 
 
@@ -397,8 +398,8 @@ def contributions(rules: RuleSet, rows: Rows, draws: Draws) -> Integers:
         small = np.flatnonzero(whole < least)
         parts[small], whole[small] = weights * least // weights.sum(), least
     common = int(scores.sum()) * one // (int(whole.sum()) * _SCALE)
-    found: Integers = (scores * one - parts * (common * _SCALE)) // (whole * _SCALE)[:, None]
-    return found
+    result: Integers = (scores * one - parts * (common * _SCALE)) // (whole * _SCALE)[:, None]
+    return result
 
 
 def _by_unit(rows: Rows, name: str, draws: Draws) -> Integers:
@@ -419,8 +420,8 @@ def _of_kinds(rules: RuleSet, rows: Rows, draws: Draws) -> Integers:
     for number, kind in enumerate(QUESTION_KINDS):
         weights = draws.weights[number].astype(object)
         if weights.any():
-            own, worst = rows.of_kind(number), worst_score(kernel_of_kind(rules, kind)) * GRAIN
-            missing = weights - _by_unit(own, "weight", draws)
+            kind_rows, worst = rows.of_kind(number), worst_score(kernel_of_kind(rules, kind)) * GRAIN
+            missing = weights - _by_unit(kind_rows, "weight", draws)
             over = int(weights.sum()) * int(TOTALS[rules.total].divisor)
-            total += 100 * (_by_unit(own, "score", draws) + missing * worst) // over
+            total += 100 * (_by_unit(kind_rows, "score", draws) + missing * worst) // over
     return total

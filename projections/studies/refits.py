@@ -6,6 +6,7 @@ questions are solved first: y is the mean of score - x. As many equations remain
 
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from math import gcd
 from typing import NamedTuple
 
@@ -37,29 +38,29 @@ class AdjustedInterval(NamedTuple):
 
 def _adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
     """Return the adjusted scores of the rows that are drawn, which common questions connect. times: by unit."""
-    asked: dict[int, dict[int, Fraction]] = {}
+    by_question: dict[int, dict[int, Fraction]] = {}
     for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
         if times[design.unit[question]]:
-            asked.setdefault(question, {})[row] = score
-    place = {row: number for number, row in enumerate(sorted({row for own in asked.values() for row in own}))}
-    matrix = [[Fraction(0)] * (len(place) + 1) for _ in place]
+            by_question.setdefault(question, {})[row] = score
+    index = {row: number for number, row in enumerate(sorted({*chain.from_iterable(by_question.values())}))}
+    matrix = [[Fraction(0)] * (len(index) + 1) for _ in index]
     means, whole = Fraction(0), 0
-    shares = dict.fromkeys(place, Fraction(0))
-    for question, own in asked.items():
+    shares = dict.fromkeys(index, Fraction(0))
+    for question, by_row in by_question.items():
         weight = int(design.weight[question] * times[design.unit[question]])
-        mean, each = Fraction(sum(own.values()), len(own)), Fraction(weight, len(own))
+        mean, each = Fraction(sum(by_row.values()), len(by_row)), Fraction(weight, len(by_row))
         means, whole = means + weight * mean, whole + weight
-        for row, score in own.items():
-            line = matrix[place[row]]
-            line[place[row]] += weight
+        for row, score in by_row.items():
+            line = matrix[index[row]]
+            line[index[row]] += weight
             line[-1] += weight * (score - mean)
             shares[row] += each
-            for other in own:
-                line[place[other]] -= each
+            for other in by_row:
+                line[index[other]] -= each
     solved = _solved([line[1:] for line in matrix[1:]])  # the first is 0
-    found = dict(zip(place, (Fraction(0), *solved), strict=True))
-    common = Fraction(means - sum(share * found[row] for row, share in shares.items()), whole)
-    return {row: own + common for row, own in found.items()}
+    effects = dict(zip(index, (Fraction(0), *solved), strict=True))
+    common = Fraction(means - sum(share * effects[row] for row, share in shares.items()), whole)
+    return {row: effect + common for row, effect in effects.items()}
 
 
 def _solved(lines: list[list[Fraction]]) -> list[Fraction]:
@@ -68,26 +69,26 @@ def _solved(lines: list[list[Fraction]]) -> list[Fraction]:
         line[step:] = [Fraction(number, line[step]) for number in line[step:]]
         for other in lines[:step] + lines[step + 1 :]:
             if factor := other[step]:
-                other[step:] = [own - factor * number for own, number in zip(other[step:], line[step:], strict=True)]
+                other[step:] = [term - factor * number for term, number in zip(other[step:], line[step:], strict=True)]
     return [line[-1] for line in lines]
 
 
 def adjusted_intervals(
-    rules: RuleSet, scored: ContestScores, place: Int64Array, asked: BoolArray, seed: bytes
+    rules: RuleSet, scored: ContestScores, row_of: Int64Array, in_part: BoolArray, seed: bytes
 ) -> list[AdjustedInterval]:
     """Return the intervals of the adjusted scores of those who are fitted in a part of a design, by row.
 
-    place: the row of each participant code, -1 for the others, shape (c,). asked: which questions are in the part,
+    row_of: the row of each participant code, -1 for the others, shape (c,). in_part: which questions are in the part,
     shape (q,). Raises Refused(out_of_range): too many questions.
 
     A replicate has no adjusted scores if its questions do not connect all who have a score in it. Intervals are those
     of `intervals`: expanded percentiles, withheld for the same reasons.
     Source: the code of ForecastBench's leaderboard, which fits a two-way model in each replicate.
     """
-    units, people = units_of(rules, scored), int(place.max(initial=-1)) + 1
-    asked = asked & (units.unit >= 0)
-    rows = scored.rows.rows(np.flatnonzero(asked[scored.rows.question] & (place[scored.rows.participant] >= 0)))
-    owner = place[rows.participant]
+    units, people = units_of(rules, scored), int(row_of.max(initial=-1)) + 1
+    in_part = in_part & (units.unit >= 0)
+    rows = scored.rows.rows(np.flatnonzero(in_part[scored.rows.question] & (row_of[scored.rows.participant] >= 0)))
+    owner = row_of[rows.participant]
     grounds = standards_of(rules, scored, units).grounds(owner, units.unit[rows.question], people)
     ends: list[Ends]
     ends, reasons = [None] * people, ["many_participants"] * people
@@ -100,11 +101,11 @@ def adjusted_intervals(
         drawn = _drawn(design, scores, units.times(seed, rules.replicates))
         ends = drawn_ends(drawn, grounds.levels(rules.level_ppm))
         seldom = drawn.defined.sum(axis=1) * _SELDOM < (_SELDOM - 1) * rules.replicates
-        reasons = ["apart" * own or grounds.withheld_of(row, ends[row]) for row, own in enumerate(seldom.tolist())]
-    said = [own or other for own, other in zip(grounds.withheld, reasons, strict=True)]
+        reasons = ["apart" * rare or grounds.withheld_of(row, ends[row]) for row, rare in enumerate(seldom.tolist())]
+    said = [reason or other for reason, other in zip(grounds.withheld, reasons, strict=True)]
     return [
-        AdjustedInterval(clusters, withheld, None if withheld else own)
-        for clusters, withheld, own in zip(grounds.clusters.tolist(), said, ends, strict=True)
+        AdjustedInterval(clusters, withheld, None if withheld else interval)
+        for clusters, withheld, interval in zip(grounds.clusters.tolist(), said, ends, strict=True)
     ]
 
 

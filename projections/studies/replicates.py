@@ -29,64 +29,64 @@ from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mea
 from forecast_ledger.projections.studies.estimates import Near, drawn_estimates, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, Units, check_range
 
-PLACES = 32
+FRACTION_BITS = 32
 
 Integers = NDArray[np.object_]
 
 
 class Fixed(NamedTuple):
-    """Numbers from low to low + width, both in 2^-places, shape (p, b); 0 is the width of what is exact."""
+    """Numbers from low to low + width, both in 2^-bits, shape (p, b); 0 is the width of what is exact."""
 
     low: Integers
     width: Int64Array
-    places: int
+    bits: int
 
     def plus(self, other: "Fixed") -> "Fixed":
         """Return the sums."""
-        return Fixed(self.low + other.low, self.width + other.width, self.places)
+        return Fixed(self.low + other.low, self.width + other.width, self.bits)
 
     def times(self, factor: int) -> "Fixed":
         """Return the numbers times a factor."""
         low = self.low if factor > 0 else self.low + self.width
-        return Fixed(low * factor, self.width * abs(factor), self.places)
+        return Fixed(low * factor, self.width * abs(factor), self.bits)
 
     def over(self, divisor: "Fixed") -> "Fixed":
         """Return the quotients; 0 where the divisor is 0, which else is above 0."""
         zero = divisor.low == 0
         over = np.where(zero, max(int(divisor.low.max(initial=0)), 1), divisor.low) if zero.any() else divisor.low
-        low: Integers = (self.low << self.places) // over
+        low: Integers = (self.low << self.bits) // over
         exact = (self.width == 0) & (divisor.width == 0)
         if exact.any():
-            exact = exact & (low * over == self.low << self.places)
+            exact = exact & (low * over == self.low << self.bits)
         if divisor.width.any():
-            low = np.minimum(low, (self.low << self.places) // (over + divisor.width))
+            low = np.minimum(low, (self.low << self.bits) // (over + divisor.width))
         # A numerator may be higher by its width, and a quotient lower by the share of the width of its divisor.
         widest, wide = (int(each.width.max(initial=0)) for each in (self, divisor))
-        further = (widest << self.places) + wide * int(abs(low).max(initial=0))
+        further = (widest << self.bits) + wide * int(abs(low).max(initial=0))
         width = np.where(exact | zero, 0, 2 * (further // int(over.min(initial=over.max(initial=1))) + 2))
-        return Fixed(np.where(zero, 0, low) if zero.any() else low, width, self.places)
+        return Fixed(np.where(zero, 0, low) if zero.any() else low, width, self.bits)
 
     def at_least(self, least: int) -> "Fixed":
         """Return the larger of each number and another one."""
-        return self._replace(low=np.maximum(self.low, least << self.places))
+        return self._replace(low=np.maximum(self.low, least << self.bits))
 
     def take(self, rows: Int64Array) -> "Fixed":
         """Return some rows."""
-        return Fixed(self.low[rows], self.width[rows], self.places)
+        return Fixed(self.low[rows], self.width[rows], self.bits)
 
     def at(self, columns: Int64Array) -> "Fixed":
         """Return some columns."""
-        return Fixed(self.low[:, columns], self.width[:, columns], self.places)
+        return Fixed(self.low[:, columns], self.width[:, columns], self.bits)
 
     def near(self) -> Near:
         """Return floats near the numbers."""
-        return near_fixed(self.low, self.width, self.places)
+        return near_fixed(self.low, self.width, self.bits)
 
 
-def fixed_integers(numbers: Int64Array, places: int) -> Fixed:
+def fixed_integers(numbers: Int64Array, bits: int) -> Fixed:
     """Return integers, shape (p, b)."""
     low: Integers = numbers.astype(object)
-    return Fixed(low * (1 << places), np.zeros_like(numbers), places)
+    return Fixed(low * (1 << bits), np.zeros_like(numbers), bits)
 
 
 def drawn_sums(
@@ -115,9 +115,9 @@ class Weighted(NamedTuple):
 
     def take(self, rows: Int64Array | slice) -> "Weighted":
         """Return some rows."""
-        numerators, divisors, place = self.numbers
+        numerators, divisors, divisor_of = self.numbers
         numerators = WideInt(*(word[rows] for word in numerators))
-        return Weighted(time_weighted.Quotients(numerators, divisors, place[rows]), self.weight[rows])
+        return Weighted(time_weighted.Quotients(numerators, divisors, divisor_of[rows]), self.weight[rows])
 
     def estimates(self) -> Floats:
         """Return floats near them; see `estimates`."""
@@ -129,11 +129,11 @@ class Weighted(NamedTuple):
         """Return some of them as fractions."""
         return [Fraction(*each) for each in self.take(rows).quotients()]
 
-    def fixed(self, places: int) -> Iterator[tuple[int, bool]]:
-        """Yield them in 2^-places, rounded down, and whether they were."""
+    def fixed(self, bits: int) -> Iterator[tuple[int, bool]]:
+        """Yield them in 2^-bits, rounded down, and whether they were."""
         for numerator, denominator in self.quotients():
-            whole, rest = divmod(numerator << places, denominator)
-            yield whole, rest > 0
+            whole, remainder = divmod(numerator << bits, denominator)
+            yield whole, remainder > 0
 
     def quotients(self) -> Iterator[tuple[int, int]]:
         """Yield their numerators and denominators."""
@@ -142,12 +142,12 @@ class Weighted(NamedTuple):
 
     def joined(self, other: "Weighted") -> "Weighted":
         """Return these numbers, then others."""
-        (numerators, divisors, place), more = self.numbers, other.numbers
+        (numerators, divisors, divisor_of), more = self.numbers, other.numbers
         return Weighted(
             time_weighted.Quotients(
                 WideInt(*map(np.concatenate, zip(numerators, more.numerators, strict=True))),
                 [*divisors, *more.divisors],
-                np.concatenate([place, len(divisors) + more.place]),
+                np.concatenate([divisor_of, len(divisors) + more.place]),
             ),
             np.concatenate([self.weight, other.weight]),
         )
@@ -167,10 +167,10 @@ class Rows(NamedTuple):
     covered: Weighted
     weight: Int64Array
 
-    def take(self, own: Int64Array | slice) -> "Rows":
+    def take(self, rows: Int64Array | slice) -> "Rows":
         """Return some of the scores."""
-        score, covered = self.score.take(own), self.covered.take(own)
-        return Rows(self.owner[own], self.unit[own], self.kind[own], score, covered, self.weight[own])
+        score, covered = self.score.take(rows), self.covered.take(rows)
+        return Rows(self.owner[rows], self.unit[rows], self.kind[rows], score, covered, self.weight[rows])
 
     def of_kind(self, kind: int) -> "Rows":
         """Return the scores on questions of one kind."""
@@ -203,34 +203,34 @@ class Draws(NamedTuple):
         return every
 
 
-def rows_of(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array) -> Rows:
-    """Return the scores that count. place: row of the board of each participant code, -1 without one, shape (c,).
+def rows_of(rules: RuleSet, scored: ContestScores, units: Units, board_row: Int64Array) -> Rows:
+    """Return the scores that count. board_row: row of the board of each participant code, -1 without one, shape (c,).
 
     Raises Refused(out_of_range): a weighted score is too large.
     """
     questions, rows = scored.questions, scored.rows
-    kept = index_where((units.unit[rows.question] >= 0) & (place[rows.participant] >= 0))
+    kept = index_where((units.unit[rows.question] >= 0) & (board_row[rows.participant] >= 0))
     rows = rows if isinstance(kept, slice) else rows.rows(kept)
     weight = questions.weight[rows.question]
     score, covered = (
         Weighted(numbers, weight)
         for numbers in (time_weighted.points(rules, questions, rows), time_weighted.coverages(questions, rows))
     )
-    own = Rows(
-        place[rows.participant], units.unit[rows.question], _kinds(scored)[rows.question], score, covered, weight
+    kept_rows = Rows(
+        board_row[rows.participant], units.unit[rows.question], _kinds(scored)[rows.question], score, covered, weight
     )
-    return own if rules.imputation == "none" else _with_imputed(rules, scored, units, place, own)
+    return kept_rows if rules.imputation == "none" else _with_imputed(rules, scored, units, board_row, kept_rows)
 
 
-def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: Int64Array, own: Rows) -> Rows:
+def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, board_row: Int64Array, given: Rows) -> Rows:
     """Return these scores, and those that are imputed to the participants of the board, without a coverage."""
-    questions, rows, consensus = scored.questions, scored.rows, len(place) - len(REFERENCE_ROWS)
+    questions, rows, consensus = scored.questions, scored.rows, len(board_row) - len(REFERENCE_ROWS)
     scores = missing_scores(rules, questions, rows, consensus)
-    missing = np.zeros((int(place.max()) + 1, len(questions.weight)), bool)
-    missing[np.ix_(place[:consensus][place[:consensus] >= 0], int64_array([*scores]))] = True
+    missing = np.zeros((int(board_row.max()) + 1, len(questions.weight)), bool)
+    missing[np.ix_(board_row[:consensus][board_row[:consensus] >= 0], int64_array([*scores]))] = True
     missing[:, units.unit < 0] = False
-    shown = np.flatnonzero(place[rows.participant] >= 0)
-    missing[place[rows.participant[shown]], rows.question[shown]] = False
+    shown = np.flatnonzero(board_row[rows.participant] >= 0)
+    missing[board_row[rows.participant[shown]], rows.question[shown]] = False
     owner, question = np.nonzero(missing)
     published = [scores.get(number, Fraction(0)) for number in range(len(questions.weight))]
     imputed = time_weighted.Quotients(
@@ -239,11 +239,11 @@ def _with_imputed(rules: RuleSet, scored: ContestScores, units: Units, place: In
         question,
     )
     weight = questions.weight[question]
-    score = own.score.joined(Weighted(imputed, weight))
-    covered = own.covered.joined(Weighted(imputed, np.zeros_like(weight)))
+    score = given.score.joined(Weighted(imputed, weight))
+    covered = given.covered.joined(Weighted(imputed, np.zeros_like(weight)))
     more = (owner, units.unit[question], _kinds(scored)[question])
-    columns = [np.concatenate(each) for each in zip(own[:3], more, strict=True)]
-    return Rows(columns[0], columns[1], columns[2], score, covered, np.concatenate([own.weight, weight]))
+    columns = [np.concatenate(each) for each in zip(given[:3], more, strict=True)]
+    return Rows(columns[0], columns[1], columns[2], score, covered, np.concatenate([given.weight, weight]))
 
 
 def _kinds(scored: ContestScores) -> Int64Array:
@@ -315,7 +315,7 @@ class Totals(NamedTuple):
 def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:
     """Return the totals of all replicates. Raises Refused(out_of_range): they, or the weights, are too large."""
     totals = _drawn(partial(_total, rules, draws), rows, draws)
-    check_range(int(abs(totals.fixed.low).max(initial=0)) >> PLACES)
+    check_range(int(abs(totals.fixed.low).max(initial=0)) >> FRACTION_BITS)
     return totals
 
 
@@ -348,7 +348,7 @@ def coverages_of(rows: Rows, draws: Draws) -> Totals:
 
 def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
     """Return what a quotient of sums is in every replicate."""
-    numerators, divisors = quotient(partial(_fixed, rows, draws, PLACES))
+    numerators, divisors = quotient(partial(_fixed, rows, draws, FRACTION_BITS))
     defined = np.broadcast_to(divisors.low != 0, numerators.low.shape)
     return Totals(numerators.over(divisors), defined, _exactly(quotient, rows, draws))
 
@@ -359,32 +359,32 @@ def _exactly(
     """Return what gives a quotient of sums of a row of the board in some replicates, as fractions."""
 
     def of(row: int) -> Rows:
-        own = rows.take(np.flatnonzero(rows.owner == row))
-        return own._replace(owner=np.zeros_like(own.owner))
+        selected = rows.take(np.flatnonzero(rows.owner == row))
+        return selected._replace(owner=np.zeros_like(selected.owner))
 
     def exact(row: int, at: Int64Array) -> list[Fraction]:
         numerator, divisor = quotient(partial(_exact, of(row), draws._replace(times=draws.times[at], people=1)))
-        found: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
-        return found
+        quotients: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
+        return quotients
 
     return exact
 
 
-def _fixed(rows: Rows, draws: Draws, places: int, name: str, kind: int | None = None) -> Fixed:
-    own = rows if kind is None else rows.of_kind(kind)
+def _fixed(rows: Rows, draws: Draws, bits: int, name: str, kind: int | None = None) -> Fixed:
+    selected = rows if kind is None else rows.of_kind(kind)
     if name in _WEIGHTED:
-        values = [*getattr(own, name).fixed(places)]
-        return Fixed(*drawn_sums(own.owner, own.unit, values, draws.people, draws.times.T), places)
-    return fixed_integers(_INTEGERS[name](own, draws, kind), places)
+        values = [*getattr(selected, name).fixed(bits)]
+        return Fixed(*drawn_sums(selected.owner, selected.unit, values, draws.people, draws.times.T), bits)
+    return fixed_integers(_INTEGERS[name](selected, draws, kind), bits)
 
 
 def _exact(rows: Rows, draws: Draws, name: str, kind: int | None = None) -> Exact:
-    own = rows if kind is None else rows.of_kind(kind)
+    selected = rows if kind is None else rows.of_kind(kind)
     if name not in _WEIGHTED:
-        return Exact(_fractions(_INTEGERS[name](own, draws, kind).astype(object), 1))
-    numbers = getattr(own, name).exact()
+        return Exact(_fractions(_INTEGERS[name](selected, draws, kind).astype(object), 1))
+    numbers = getattr(selected, name).exact()
     common, by_unit = lcm(*(each.denominator for each in numbers)), np.zeros(draws.times.shape[1], object)
-    for unit, number in zip(own.unit.tolist(), numbers, strict=True):
+    for unit, number in zip(selected.unit.tolist(), numbers, strict=True):
         by_unit[unit] += number.numerator * (common // number.denominator)
     counted = np.flatnonzero(by_unit)
     return Exact(_fractions(draws.times[:, counted].astype(object) @ by_unit[counted], common)[None])

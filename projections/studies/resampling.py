@@ -89,11 +89,11 @@ def first_draws(seed: bytes, strata: Sequence[int], most: int) -> list[list[int]
     >>> [drawn.count(unit) for unit in range(3)] == multiplicities(b"seed", 1, [3])[0].tolist()
     True
     """
-    found = []
+    drawn = []
     for stratum, units in enumerate(strata):
         words = _accepted(seed + stratum.to_bytes(4, "big"), 0, min(units, most), _RANGE - _RANGE % units)
-        found.append((words % units).tolist())
-    return found
+        drawn.append((words % units).tolist())
+    return drawn
 
 
 def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
@@ -217,18 +217,18 @@ def limits(values: Int64Array, level_ppm: int) -> Limits:
     Limits(least=49, greatest=1949, low=1949, high=49)
     """
     order = np.argsort(values, kind="stable")
-    low, high = (int(order[place]) for place in _places(len(order), level_ppm))
+    low, high = (int(order[index]) for index in _limit_indices(len(order), level_ppm))
     return Limits(int(values[low]), int(values[high]), low, high)
 
 
 def drawn_limits(drawn: Drawn, row: int, level_ppm: int) -> Limits | None:
     """Return the limits of a row among its replicates that are defined, rounded half-even; None if none is."""
-    own, cells = drawn.defined_of(row)
+    defined, cells = drawn.defined_of(row)
     if not len(cells):
         return None
-    places = _places(len(cells), level_ppm)
-    bounds = zip(places, *(ends[0].tolist() for ends in order_bounds(own.near, places)), strict=True)
-    (least, low), (greatest, high) = (_exactly(own, 0, *each) for each in bounds)
+    indices = _limit_indices(len(cells), level_ppm)
+    bounds = zip(indices, *(ends[0].tolist() for ends in order_bounds(defined.near, indices)), strict=True)
+    (least, low), (greatest, high) = (_exactly(defined, 0, *each) for each in bounds)
     return Limits(_rounded(least), _rounded(greatest), int(cells[low]), int(cells[high]))
 
 
@@ -238,56 +238,56 @@ def ends(values: Int64Array, level_ppm: int) -> list[tuple[int, int]]:
     >>> ends(np.arange(3_998).reshape(2, -1), 950_000)
     [(49, 1949), (2048, 3948)]
     """
-    places = _places(values.shape[1], level_ppm)
-    return [*map(tuple, np.partition(values, places, axis=1)[:, places].tolist())]
+    indices = _limit_indices(values.shape[1], level_ppm)
+    return [*map(tuple, np.partition(values, indices, axis=1)[:, indices].tolist())]
 
 
 def drawn_ends(drawn: Drawn, levels: Int64Array) -> list[Ends]:
     """Return the limits of each row, as `drawn_limits` gives them at its own level, 1e-6, shape (p,)."""
     whole = np.asarray(drawn.defined.all(axis=1))
-    found: list[Ends] = [None] * len(whole)
+    result: list[Ends] = [None] * len(whole)
     for level in np.unique(levels[whole]).tolist():
         rows = np.flatnonzero(whole & (levels == level))
-        for row, own in zip(rows.tolist(), _ends(drawn.take(rows), level), strict=True):
-            found[row] = own
+        for row, limits_of_row in zip(rows.tolist(), _ends(drawn.take(rows), level), strict=True):
+            result[row] = limits_of_row
     for row in np.flatnonzero(~whole & drawn.defined.any(axis=1)).tolist():
-        [found[row]] = _ends(drawn.defined_of(row)[0], int(levels[row]))
-    return found
+        [result[row]] = _ends(drawn.defined_of(row)[0], int(levels[row]))
+    return result
 
 
 def _ends(drawn: Drawn, level_ppm: int) -> list[tuple[int, int]]:
-    low, high = order_statistics(drawn, _places(drawn.defined.shape[1], level_ppm)).T.tolist()
+    low, high = order_statistics(drawn, _limit_indices(drawn.defined.shape[1], level_ppm)).T.tolist()
     return [*zip(low, high, strict=True)]
 
 
-def order_statistics(drawn: Drawn, places: tuple[int, ...]) -> Int64Array:
+def order_statistics(drawn: Drawn, indices: tuple[int, ...]) -> Int64Array:
     """Return the order statistics at indices from 0, rounded half-even once, shape (p, indices). All must be defined.
 
     Raises Refused(out_of_range).
     """
-    low, high = order_bounds(drawn.near, places)
-    found = np.rint(low).astype(object)
-    for row, place in np.argwhere(np.rint(low) != np.rint(high)).tolist():
-        exact, _ = _exactly(drawn, row, places[place], low[row, place], high[row, place])
-        found[row, place] = _rounded(exact)
-    check_range(int(abs(found).max(initial=0)))
-    return found.astype(np.int64)
+    low, high = order_bounds(drawn.near, indices)
+    statistics = np.rint(low).astype(object)
+    for row, column in np.argwhere(np.rint(low) != np.rint(high)).tolist():
+        exact, _ = _exactly(drawn, row, indices[column], low[row, column], high[row, column])
+        statistics[row, column] = _rounded(exact)
+    check_range(int(abs(statistics).max(initial=0)))
+    return statistics.astype(np.int64)
 
 
-def _exactly(drawn: Drawn, row: int, place: int, low: Floats, high: Floats) -> tuple[Fraction, int]:
+def _exactly(drawn: Drawn, row: int, index: int, low: Floats, high: Floats) -> tuple[Fraction, int]:
     """Return the order statistic of a row, which is known to be from low to high, and the replicate that has it."""
-    own = drawn.near.take(np.array([row]))
-    [lows], [highs] = own.low, own.high
+    near = drawn.near.take(np.array([row]))
+    [lows], [highs] = near.low, near.high
     cells = np.flatnonzero((highs >= low) & (lows <= high))
     ordered = sorted(zip(drawn.exact(row, cells), cells.tolist(), strict=True))
-    return ordered[place - int((highs < low).sum())]
+    return ordered[index - int((highs < low).sum())]
 
 
 def _rounded(number: Fraction) -> int:
     return half_even(number.numerator, number.denominator)
 
 
-def _places(count: int, level_ppm: int) -> tuple[int, int]:
+def _limit_indices(count: int, level_ppm: int) -> tuple[int, int]:
     """Return the indices of the lower and the upper limit among so many replicates, from 0."""
     outside = max((10**6 - level_ppm) * (count + 1) // (2 * 10**6), 1)
     return outside - 1, count - outside

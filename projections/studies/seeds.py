@@ -20,20 +20,20 @@ def scored_digest(rules: RuleSet, scored: ContestScores) -> str:
     question and the score on it, 1e-9 points. Fields are divided by tabs. No participant, contest or instant is named.
     """
     questions, weight = scored.questions, scored.questions.weight
-    asked = [answer.question for answer in questions.answers]
-    counted = sorted(np.flatnonzero(weight > 0).tolist(), key=lambda number: asked[number].question)
+    opened = [answer.question for answer in questions.answers]
+    counted = sorted(np.flatnonzero(weight > 0).tolist(), key=lambda number: opened[number].question)
     unit = gcd(*weight[counted].tolist())
     lines = [
-        "\t".join((own.question, str(share // unit), *(cluster_of(own, field) for field in rules.clusters)))
-        for own, share in ((asked[number], int(weight[number])) for number in counted)
+        "\t".join((question.question, str(share // unit), *(cluster_of(question, field) for field in rules.clusters)))
+        for question, share in ((opened[number], int(weight[number])) for number in counted)
     ]
-    place = np.full(len(asked), -1)
-    place[counted] = np.arange(len(counted))
-    rows = scored.rows.rows(np.flatnonzero(place[scored.rows.question] >= 0))
-    rows = rows.rows(np.lexsort((place[rows.question], rows.participant)))
+    index = np.full(len(opened), -1)
+    index[counted] = np.arange(len(counted))
+    rows = scored.rows.rows(np.flatnonzero(index[scored.rows.question] >= 0))
+    rows = rows.rows(np.lexsort((index[rows.question], rows.participant)))
     points = time_weighted.points(rules, questions, rows).published()
     scores = points if isinstance(points, list) else points.tolist()
-    said = [f"{asked[number].question}\t{score}" for number, score in zip(rows.question.tolist(), scores, strict=True)]
+    said = [f"{opened[number].question}\t{score}" for number, score in zip(rows.question.tolist(), scores, strict=True)]
     begins = np.flatnonzero(np.diff(rows.participant, prepend=-1, append=-1)).tolist()
     people = sorted(_digest(said[first:end]) for first, end in pairwise(begins))
     return _digest([*lines, *people])

@@ -226,13 +226,16 @@ def sequences(
     times = [[*map(Fraction, ends)] for ends in np.stack([np.maximum(squares.low, 0), squares.high], axis=1).tolist()]
     hoeffding, bernstein = list[Ends](), list[Ends]()
     for number, over in enumerate((both * weight).sum(axis=1).tolist()):
-        around, own = partial(_around, to_decimal(largest, WIDE), possible, over), apart[number]
+        around, differences = partial(_around, to_decimal(largest, WIDE), possible, over), apart[number]
         time = sum((span**2 * pairs[number] for span, pairs in counts.items()), Fraction(0))
         radii = [mixture(Fraction(time, largest**2))] * 2
-        hoeffding.append(around(totals[number], radii) or around([own.total] * 2, radii))
+        hoeffding.append(around(totals[number], radii) or around([differences.total] * 2, radii))
         radii = [radius(Fraction(end, largest**2)) for end in times[number]]
         ends = around(totals[number], radii)
-        bernstein.append(ends or around([own.total] * 2, [radius(Fraction(own.surprises(), largest**2))] * 2))
+        if ends is None:
+            radii = [radius(Fraction(differences.surprises(), largest**2))] * 2
+            ends = around([differences.total] * 2, radii)
+        bernstein.append(ends)
     return hoeffding, bernstein
 
 

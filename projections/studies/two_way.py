@@ -1,7 +1,7 @@
-"""Effects of participants and questions on scores: score = effect of the participant + effect of the question + rest.
+"""Effects of participants and questions on scores: score = participant's effect + question's effect + residual.
 
-The effects are those with the least sum of squares of the rest, each weighted by its question. Floats choose candidates
-step by step; the rest of the equations is computed in integers, and what it leaves open is a bound on every effect.
+The effects are those with the least sum of squared residuals, each weighted by its question. Floats choose candidates
+step by step; the residual of the equations is computed in integers, and what it leaves open is a bound on every effect.
 
 Source: two-way analysis of variance with unequal numbers, Yates (1934), doi:10.1080/01621459.1934.10502686; as
 ForecastBench adjusts Brier scores for difficulty, Karger et al. (2025), arXiv:2409.19839. For exact solutions from
@@ -22,7 +22,7 @@ from forecast_ledger.projections.core.estimates import two_sided_estimate
 
 MOST_WORK = 4 * 10**9  # bits of exact numbers times scores; some minutes
 _FIRST_BITS, _GUARD = 256, 32
-_ROUGH = 60  # bits of the rest that an estimate sees
+_ROUGH = 60  # bits of the residual that an estimate sees
 _STEP, _FITS = 50, 62  # bits of a step, and of its sums that fit in 64-bit integers
 
 
@@ -59,7 +59,7 @@ class Part(NamedTuple):
     def adjusted(self, cells: Cells) -> Fraction:
         """Return the weighted mean of scores less the effects of their questions; for a participant in the part.
 
-        If the part is fitted to them, this is the participant's own effect plus the mean effect of all questions.
+        If the part is fitted to them, this is the participant's effect plus the mean effect of all questions.
         """
         total = sum(
             weight * (score * self.denominator - self.effects[question])
@@ -80,9 +80,9 @@ def fit(cells: Cells, rounding: int = 0) -> list[Part]:
     >>> {question: Fraction(effect, part.denominator) for question, effect in part.effects.items()}
     {0: Fraction(-10, 1), 1: Fraction(10, 1)}
     """
-    place = _part_of(cells)
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order])) + 1
+    part_of = _part_of(cells)
+    order = np.argsort(part_of, kind="stable")
+    starts = np.flatnonzero(np.diff(part_of[order])) + 1
     return [_approximated(cells.take(rows), rounding) for rows in np.split(order, starts)]
 
 
@@ -105,8 +105,8 @@ def _part_of(cells: Cells) -> Int64Array:
 def _approximated(cells: Cells, rounding: int) -> Part:
     equations = _Equations(cells)
     solution = equations.solution(0)
-    off = equations.spread(solution.rest, rounding)
-    return equations.part(solution.found, 1, off + rounding)
+    off = equations.spread(solution.residual, rounding)
+    return equations.part(solution.numbers, 1, off + rounding)
 
 
 def fit_exactly(cells: Cells) -> Part:
@@ -121,9 +121,9 @@ def fit_exactly(cells: Cells) -> Part:
     """
     equations, bits = _Equations(cells), _FIRST_BITS
     while bits * len(cells.score) <= MOST_WORK:
-        found = equations.solution(bits).found
-        fractions = _fractions(equations.from_first(found), bits)
-        if fractions is not None and not equations.rest(*fractions).any():
+        numbers = equations.solution(bits).numbers
+        fractions = _fractions(equations.from_first(numbers), bits)
+        if fractions is not None and not equations.residual(*fractions).any():
             return equations.part(*fractions, 0)
         bits *= 2
     raise _too_large(f"numbers of {bits:,} bits for {len(cells.score):,} scores")
@@ -148,8 +148,8 @@ def _too_large(detail: str) -> Refused:
 class _Solution(NamedTuple):
     """Numbers by participant, then by question, and what they leave of the equations; Python integers, shape (n,)."""
 
-    found: Any
-    rest: Any
+    numbers: Any
+    residual: Any
 
 
 class _Equations:
@@ -177,48 +177,48 @@ class _Equations:
         x, y = numbers[: self.rows], numbers[self.rows :]
         return self.degree * numbers + self._summed(self.weight * y[self.column], self.weight * x[self.row])
 
-    def rest(self, numbers: Any, unit: int) -> Any:
+    def residual(self, numbers: Any, unit: int) -> Any:
         """Return what numbers over `unit` leave of the equations: the sums of scores less the left sides."""
         scores = np.array([score * unit for score in self.cells.score], object) * self.weight
         return self._summed(scores, scores) - self._left(numbers)
 
     def solution(self, bits: int) -> _Solution:
-        """Return the nearest numbers that are found, in 2^-bits. Raises Refused (out_of_range).
+        """Return the nearest numbers and their residual, in 2^-bits. Raises Refused (out_of_range).
 
         An estimate of what is missing is rounded to a step of _STEP bits.
         """
-        found = np.zeros(self.size, object)
-        rest = self.rest(found, 1 << bits)
+        numbers = np.zeros(self.size, object)
+        residual = self.residual(numbers, 1 << bits)
         kind = np.int64 if int(2 * self.degree.max()) < 1 << (_FITS - _STEP) else object
-        before, size = None, int(np.abs(rest).max())
+        before, size = None, int(np.abs(residual).max())
         while before is None or 2 * size < before:
             high = max(size.bit_length() - _ROUGH, 0)
-            step, finer = two_sided_estimate(self.row, self.column, self.weight, rest >> high, _STEP)
+            step, finer = two_sided_estimate(self.row, self.column, self.weight, residual >> high, _STEP)
             finer = min(finer, high)
             whole = np.rint(np.ldexp(step, finer)).astype(np.int64).astype(kind)
-            found += whole.astype(object) << (high - finer)
-            rest -= self._left(whole).astype(object) << (high - finer)
+            numbers += whole.astype(object) << (high - finer)
+            residual -= self._left(whole).astype(object) << (high - finer)
             if high == finer:
-                return _Solution(found, rest)
-            before, size = size, int(np.abs(rest).max())
+                return _Solution(numbers, residual)
+            before, size = size, int(np.abs(residual).max())
         raise _too_large("the weights of its questions differ too much")
 
-    def spread(self, rest: Any, rounding: int) -> int:
-        """Return what the effects may be off by, as numbers leave such a rest, and scores may be larger by `rounding`.
+    def spread(self, residual: Any, rounding: int) -> int:
+        """Return what the effects may be off by, if numbers leave this residual and scores may be larger by `rounding`.
 
         x and -y are potentials in a network in which the weight of a score is the conductance between its participant
         and its question, and what is left are currents into the nodes. A current of 1 from one node to another makes
         potentials that differ by at most the resistance of any path between them: 2 x the shorter side / the least
-        weight. The currents into the nodes are half the sum of all sizes: so many currents of 1 add up to the rest.
+        weight. The currents into the nodes are half the sum of all sizes: so many currents of 1 add up to the residual.
         """
-        currents = int(np.abs(rest).sum()) + 2 * rounding * int(self.weight.sum())
+        currents = int(np.abs(residual).sum()) + 2 * rounding * int(self.weight.sum())
         shorter = min(self.rows, self.size - self.rows)
         return -(-currents * shorter // int(self.weight.min()))
 
-    def from_first(self, found: Any) -> list[int]:
+    def from_first(self, numbers: Any) -> list[int]:
         """Return the same numbers moved so that the first participant's is 0."""
-        first = found[0]
-        return [*(found[: self.rows] - first).tolist(), *(found[self.rows :] + first).tolist()]
+        first = numbers[0]
+        return [*(numbers[: self.rows] - first).tolist(), *(numbers[self.rows :] + first).tolist()]
 
     def part(self, numbers: Any, unit: int, off: int) -> Part:
         """Return the part, with numbers over `unit` as effects whose mean is 0."""
@@ -247,27 +247,27 @@ def peeled(cells: Cells) -> Peeled:
     >>> peeled(Cells(codes[0], codes[1], [0] * 5, codes[2]))
     Peeled(questions={0: {0}, 1: {1}, 2: {2}}, same={2: (2, 1), 1: (1, 0)})
     """
-    own, asked = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    questions_of, participants_of = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
     for who, which in zip(cells.participant.tolist(), cells.question.tolist(), strict=True):
-        own[who].add(which)
-        asked[which].add(who)
-    left = {which: set(people) for which, people in asked.items()}
+        questions_of[who].add(which)
+        participants_of[which].add(who)
+    left = {which: set(people) for which, people in participants_of.items()}
     same: dict[int, tuple[int, int]] = {}
-    apart = {who for who, each in own.items() if len(each) == 1}
+    apart = {who for who, each in questions_of.items() if len(each) == 1}
     for who in apart:
-        left[next(iter(own[who]))].discard(who)
+        left[next(iter(questions_of[who]))].discard(who)
     waiting = sorted(which for which, people in left.items() if len(people) == 1)
     while waiting:
         which = waiting.pop()
         if len(left[which]) != 1:
             continue
         [last] = left[which]
-        same |= {who: (which, last) for who in asked[which] & apart if own[who] == {which}}
-        own[last].discard(which)
+        same |= {who: (which, last) for who in participants_of[which] & apart if questions_of[who] == {which}}
+        questions_of[last].discard(which)
         left[which].clear()
-        if len(own[last]) == 1:
-            [other] = own[last]
+        if len(questions_of[last]) == 1:
+            [other] = questions_of[last]
             apart.add(last)
             left[other].discard(last)
             waiting += [other] if len(left[other]) == 1 else []
-    return Peeled(dict(own), same)
+    return Peeled(dict(questions_of), same)

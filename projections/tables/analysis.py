@@ -22,7 +22,7 @@ from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
-from forecast_ledger.projections.studies.intervals import BoardIntervals, board_places
+from forecast_ledger.projections.studies.intervals import BoardIntervals, board_rows
 from forecast_ledger.projections.studies.intervals import intervals as board_intervals
 from forecast_ledger.projections.studies.seeds import scored_digest, seed_for
 from forecast_ledger.projections.trading import arena, portfolios
@@ -130,7 +130,7 @@ class Analysis:
         """Return the intervals of a contest's leaderboard."""
         if contest not in self._intervals:
             board, opened = self.board(contest), self.facts.contests[contest]
-            place, seed = board_places(self.facts, board), self.seed(contest, "intervals")
+            place, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
             self._intervals[contest] = board_intervals(opened, self.scored(contest), board, place, seed)
         return self._intervals[contest]
 

@@ -17,7 +17,7 @@ from forecast_ledger.projections.core.columns import (
 )
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.studies.baselines import baseline_differences
-from forecast_ledger.projections.studies.intervals import Interval, board_places
+from forecast_ledger.projections.studies.intervals import Interval, board_rows
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.studies.rank_sets import board_marginal_sets
 from forecast_ledger.projections.tables.analysis import Analysis
@@ -307,7 +307,7 @@ def marginal_ranks_values(analysis: Analysis) -> list[Values]:
         board, scored = analysis.board(name), analysis.scored(name)
         if not board or not (scored.questions.weight > 0).any():
             continue
-        seed, place = analysis.seed(name, "intervals"), board_places(analysis.facts, board)
+        seed, place = analysis.seed(name, "intervals"), board_rows(analysis.facts, board)
         for own in board_marginal_sets(analysis.facts.contests[name], scored, board, place, seed):
             ranks = own.ranks or (None, None)
             rows.append((name, own.row.participant, own.clusters, own.row.rank, *ranks, seed.hex()))
@@ -380,7 +380,7 @@ def pairwise_values(
         board = [row for row in analysis.board(name)[:first] if only is None or row.participant in only]
         seed = analysis.seed(name, "pairwise")
         settled = answered_at(analysis.facts, opened, scored.questions)
-        place = board_places(analysis.facts, board)
+        place = board_rows(analysis.facts, board)
         for pair in pairs(opened.opened.rules, scored, place, settled, seed):
             both = (board[pair.first].participant, board[pair.second].participant)
             rows.append((name, *both, *_pair_columns(pair), seed.hex()))
@@ -436,7 +436,7 @@ def baseline_differences_values(analysis: Analysis) -> list[Values]:
     rows = []
     for name in analysis.contests:
         opened, scored, board = analysis.facts.contests[name], analysis.scored(name), analysis.board(name)
-        seed, place = analysis.seed(name, "pairwise"), board_places(analysis.facts, board)
+        seed, place = analysis.seed(name, "pairwise"), board_rows(analysis.facts, board)
         settled = answered_at(analysis.facts, opened, scored.questions)
         for own in baseline_differences(opened.opened.rules, scored, place, settled, seed):
             names = (board[own.baseline].participant, board[own.participant].participant)

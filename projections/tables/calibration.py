@@ -31,8 +31,8 @@ from forecast_ledger.projections.studies.clusters import clusters_of
 from forecast_ledger.projections.studies.consistency import (
     MOST_FORECASTS,
     TEST_REPLICATES,
+    BandPoint,
     Forecasts,
-    Place,
     affordable,
     as_miscalibrated,
     consistency_band,
@@ -348,7 +348,7 @@ def _forecasts(analysis: Analysis, contest: str, owner: int) -> Forecasts:
     return Forecasts(sample.probability[mine], sample.happened[mine], cluster)
 
 
-def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, int, list[Place]]:
+def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, int, list[BandPoint]]:
     """Return the seed, the replicates and the consistency band of one owner's forecasts, by participant code."""
     rules = analysis.facts.contests[contest].opened.rules
     replicates = affordable(len(analysis.brier_sample(contest).sample.owner), rules.replicates)

@@ -28,8 +28,8 @@ from forecast_ledger.projections.studies.ranges import (
     IntervalScores,
     PitCount,
     interval_coverages,
+    interval_score_rules,
     interval_scores,
-    own_rules,
     pit_counts,
 )
 from forecast_ledger.projections.tables.analysis import Analysis
@@ -84,7 +84,7 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
 
 def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
     """Return the columns of some rows, from the question on."""
-    rules, rows = own_rules(group.rules), parts.whole
+    rules, rows = interval_score_rules(group.rules), parts.whole
     wis = time_weighted.points(rules, group.questions, rows)
     added = (parts.dispersion, parts.overprediction, parts.underprediction)
     divisors = WideInt.from_integers([int(divisor) for divisor in wis.divisors])  # whole: one point is whole units

@@ -17,7 +17,7 @@ from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.expansion import detectable_difference
 from forecast_ledger.projections.studies.grounds import WITHHELD
-from forecast_ledger.projections.studies.intervals import board_places, resample
+from forecast_ledger.projections.studies.intervals import board_rows, resample
 from forecast_ledger.projections.studies.resampling import (
     LEAST_CLUSTERS,
     Limits,
@@ -59,7 +59,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     rules, number = opened.opened.rules, board.index(place)
     units = units_of(rules, scored)
     seed = projections.seed(contest, "intervals")
-    drawn = resample(opened, scored, board, board_places(reading.facts, board), seed)
+    drawn = resample(opened, scored, board, board_rows(reading.facts, board), seed)
     level = int(drawn.grounds.levels(rules.level_ppm)[number])
     score = drawn_limits(drawn.total, number, level)
     withheld = drawn.grounds.withheld_of(number, score and (score.least, score.greatest))

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.range_kernels import Numbers
-from forecast_ledger.projections.studies.ranges import PLACES, answer_spans, tenths
+from forecast_ledger.projections.studies.ranges import HALF_UNITS, answer_spans, tenths
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.boards.test_brier_sample import instant, standing
 from tests.support import oracle
@@ -197,7 +197,7 @@ def test_of_a_calibrated_forecaster_each_interval_holds_its_share_and_each_tenth
     spans = answer_spans(made, np.array([kind == "discrete"] * PARTS))
     width = spans.width.tolist()
     for share in CDF_INTERVALS:
-        ends = [int(end * PLACES) for end in ((1 - share) / 2, (1 + share) / 2)]
+        ends = [int(end * HALF_UNITS) for end in ((1 - share) / 2, (1 + share) / 2)]
         held = (Fraction(*each) for each in zip(spans.within(*ends).tolist(), width, strict=True))
         assert sum(held) == share * PARTS
     for tenth in tenths(spans).T.tolist():

@@ -255,8 +255,8 @@ def test_what_bounds_leave_open_is_computed_exactly(
         with monkeypatch.context() as patched:
             for share in ("_ROUNDING", "_INPUT", "_SLACK"):
                 patched.setattr(estimates, share, 2.0**-10)
-            for place in (replicates, intervals):
-                patched.setattr(place, "PLACES", 1)
+            for module in (replicates, intervals):
+                patched.setattr(module, "FRACTION_BITS", 1)
             assert [Projections(facts).table(table).digest() for table in TABLES] == certain
 
 
