@@ -218,7 +218,7 @@ def pack(log: str, out: str | None, is_check: bool, as_of: str | None, name: str
     say(made.verdict)
     say(f"wrote {out}: {made.files} files, SHA-256 {made.sha256}")
     say_as_of(made.checkpoint)
-    if made.found:
+    if made.has_findings:
         sys.exit(FINDINGS)
 
 

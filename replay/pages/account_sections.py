@@ -103,18 +103,18 @@ def accounts(projections: Projections, name: str, anchor: str) -> list[Participa
     sections = []
     for number, row in enumerate(rows_of(projections, "arena_leaderboard", name)[:MOST_PARTICIPANTS]):
         who = row["participant"]
-        own = positions.get(who, [])
-        for each in own:
+        holdings = positions.get(who, [])
+        for each in holdings:
             each["gain"] = str(Decimal(each["realised"]) + Decimal(each["unrealised"]))
             each["bought_for"] = str(bought.get((who, each["position"]), 0))
             each["state"] = _ACCOUNT_STATES.get(each["status"], each["status"])
             each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
-        own.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
-        shown, caption = ends_of(own, "positions", "positions", len(own))
+        holdings.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
+        shown, caption = ends_of(holdings, "positions", "positions", len(holdings))
         kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}
         table = short_table(kinds, shown, ("question", "outcome", "bought_for", "state", "gain"))
         section = row_anchor(anchor, "account", number)
-        sections.append(Participant(section, who, _account_words(row, len(own)), caption, table))
+        sections.append(Participant(section, who, _account_words(row, len(holdings)), caption, table))
     return sections
 
 

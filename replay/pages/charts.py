@@ -339,9 +339,9 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     values = []
     for row in pairs:
         certain, ahead = _certain(row), float(row["difference"]) > 0
-        places = (first.index(row["participant"]), first.index(row["other"]))
-        for (one, other), better in ((places, ahead), (places[::-1], not ahead)):
-            share = float(row["won_share"]) if (one, other) == places else 1 - float(row["won_share"])
+        cell = (first.index(row["participant"]), first.index(row["other"]))
+        for (one, other), better in ((cell, ahead), (cell[::-1], not ahead)):
+            share = float(row["won_share"]) if (one, other) == cell else 1 - float(row["won_share"])
             verdict = ("better" if better else "worse") if certain else "not certain"
             values.append({"row": one, "column": other, "verdict": verdict, "share": f"{100 * share:.0f}"})
     axis = names_axis([{"participant": name} for name in first])
@@ -369,10 +369,10 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
 
 def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     """Say how many pairs differ significantly, and how to read the picture."""
-    found, every = sum(map(_certain, pairs)), len(pairs)
-    title = f"{found or 'none'} of {every:,} pairs of participants {'differs' if found == 1 else 'differ'}"
+    certain, every = sum(map(_certain, pairs)), len(pairs)
+    title = f"{certain or 'none'} of {every:,} pairs of participants {'differs' if certain == 1 else 'differ'}"
     if every == 1:
-        title = f"the only pair of participants {'differs' if found else 'does not differ'}"
+        title = f"the only pair of participants {'differs' if certain else 'does not differ'}"
     note = (
         "Numbers are the percentage of common questions on which the row has the better score. A colour: a permutation "
         "test of the mean difference is significant at 5%, corrected for all pairs shown; a few large differences can "
@@ -381,8 +381,8 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
         note += f" With {count(most, 'question')}, no test can be significant."
-    few = f", if their {count(most, 'question')} are independent" if found and most < LEAST_CLUSTERS else ""
-    note += " The tests assume that clusters of questions are independent." * (found > 0)
+    few = f", if their {count(most, 'question')} are independent" if certain and most < LEAST_CLUSTERS else ""
+    note += " The tests assume that clusters of questions are independent." * (certain > 0)
     return f"{title[0].upper()}{title[1:]} significantly{few}", note
 
 
@@ -442,7 +442,7 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
 
 def _cover(scores: Sequence[Row], participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
     """Return the mean coverage of each participant on the questions of each column."""
-    column = {question: number for number, own in enumerate(columns) for question in own}
+    column = {question: number for number, questions in enumerate(columns) for question in questions}
     sums: dict[tuple[str, int], float] = {}
     for row in scores:
         if row["question"] in column:  # else it has no weight
@@ -451,11 +451,11 @@ def _cover(scores: Sequence[Row], participants: Sequence[str], columns: Sequence
     return [
         {
             "participant": who,
-            "questions": own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}",
-            "coverage": f"{sums.get((who, number), 0) / len(own):.3f}",
+            "questions": questions[0] if len(questions) == 1 else f"{questions[0]} to {questions[-1]}",
+            "coverage": f"{sums.get((who, number), 0) / len(questions):.3f}",
         }
         for who in participants
-        for number, own in enumerate(columns)
+        for number, questions in enumerate(columns)
     ]
 
 
@@ -490,7 +490,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     note += left_out(every, board).replace("first", "best")
     every_point = sum(map(len, points.values()))
     note += f" Of {every_point:,} changes of profit, {len(shown):,} are drawn." * (len(shown) < every_point)
-    steps = {name: [(point["at"], Decimal(point["profit"])) for point in own] for name, own in points.items()}
+    steps = {name: [(point["at"], Decimal(point["profit"])) for point in line] for name, line in points.items()}
     [contest_row] = rows_of(projections, "contests", contest)
     title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")
     return Picture(title, note, COLUMNS, shown, specify(values, vconcat=panels))
@@ -503,12 +503,12 @@ def _points(projections: Projections, contest: str, board: Sequence[Row]) -> dic
     points: dict[str, list[Row]] = {}
     for last in board:  # the board may be later than the last tick
         rows = [*portfolios.only("participant", last["participant"]).rows(), last | {"at": latest}]
-        own, peak, before = points.setdefault(last["participant"], []), Decimal(0), None
+        points_of_account, peak, before = points.setdefault(last["participant"], []), Decimal(0), None
         for row in rows:
             amount = Decimal(row["profit"])
             peak = max(peak, amount)
             if amount != before or row is rows[-1]:
-                own.append(chosen(row, COLUMNS[:3]) | {"below_peak": str(amount - peak)})
+                points_of_account.append(chosen(row, COLUMNS[:3]) | {"below_peak": str(amount - peak)})
             before = amount
     return points
 
@@ -516,7 +516,7 @@ def _points(projections: Projections, contest: str, board: Sequence[Row]) -> dic
 def _thinned(points: Sequence[Row]) -> list[Row]:
     """Return some of the points of a line, and the last one."""
     size = -(-len(points) // MOST_POINTS)
-    return [point for place, point in enumerate(points) if place % size == 0 or place == len(points) - 1]
+    return [point for index, point in enumerate(points) if index % size == 0 or index == len(points) - 1]
 
 
 def _panel(names: Sequence[str], field: str, title: str, height: int, time: str) -> dict[str, Any]:
@@ -544,7 +544,9 @@ def _largest_profit(
     if sharing > 1:
         return f"{sharing} participants share the largest profit, {best[1]}"
     now, since = dict.fromkeys(steps, Decimal(0)), ""
-    changes = sorted((at, who, amount) for who, own in steps.items() for at, amount in own)
+    changes = sorted(
+        (at, who, amount) for who, changes_of_account in steps.items() for at, amount in changes_of_account
+    )
     for at, together in groupby(changes, itemgetter(0)):
         now |= {who: amount for _, who, amount in together}
         is_ahead = all(now[best[0]] > other for name, other in now.items() if name != best[0])

@@ -46,10 +46,10 @@ def check_files(folder: Path) -> Check:
     """Check the SHA-256 of every file, and that there is no other file."""
     sums = (line.split("  ", 1) for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines())
     stated = {name: digest for digest, name in sums}
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {"SHA256SUMS"}
-    wrong = [f"{name} is missing" for name in sorted(stated.keys() - found)]
-    wrong += [f"{name} is not in SHA256SUMS" for name in sorted(found - stated.keys())]
-    for name in sorted(stated.keys() & found):
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {"SHA256SUMS"}
+    wrong = [f"{name} is missing" for name in sorted(stated.keys() - present)]
+    wrong += [f"{name} is not in SHA256SUMS" for name in sorted(present - stated.keys())]
+    for name in sorted(stated.keys() & present):
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != stated[name]:
                 wrong.append(f"{name} has another SHA-256")
@@ -89,18 +89,18 @@ def unit_value(text: Any, kind: str) -> Any:
         return text
     if kind == "instant":
         return (datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH) // timedelta(microseconds=1)
-    places, (whole, _, fraction) = SCALE.get(kind, 0), str(text).partition(".")
-    if len(fraction) <= places and f"{whole}{fraction}".removeprefix("-").isdigit():
-        return int(whole + fraction.ljust(places, "0"))  # in a fifth of the time of a Fraction
-    return int(Fraction(text) * 10**places)
+    decimals, (whole, _, fraction) = SCALE.get(kind, 0), str(text).partition(".")
+    if len(fraction) <= decimals and f"{whole}{fraction}".removeprefix("-").isdigit():
+        return int(whole + fraction.ljust(decimals, "0"))  # in a fifth of the time of a Fraction
+    return int(Fraction(text) * 10**decimals)
 
 
 def column_bytes(values: Sequence[Any], form: str) -> bytes:
     """Return the bytes of a column in one of four forms; integers have 8 bytes, the least significant first."""
-    if form == "ids":  # the distinct ids in the order of their characters, then the place of each row's id among them
+    if form == "ids":  # the distinct ids in the order of their characters, then the index of each row's id among them
         labels = sorted(set(values))
-        place = {label: number for number, label in enumerate(labels)}
-        return compact(labels) + column_bytes([place[value] for value in values], "int64")
+        code = {label: number for number, label in enumerate(labels)}
+        return compact(labels) + column_bytes([code[value] for value in values], "int64")
     if form == "wide":  # v = low + 2^36 middle + 2^72 high: all low words, then all middle words, then all high words
         words = ([value & 2**36 - 1 for value in values], [value >> 36 & 2**36 - 1 for value in values])
         return b"".join(column_bytes(each, "int64") for each in (*words, [value >> 72 for value in values]))
@@ -248,19 +248,21 @@ def expected_terms(case: Case, part: Any) -> set[Fraction]:
     if case.kernel in LOGARITHMS:
         if chance is None or not (case.plain or other):
             return set()
-        own = {logarithm_or_share(case.kernel, Fraction(chance), Fraction(1))}
+        kernel_values = {logarithm_or_share(case.kernel, Fraction(chance), Fraction(1))}
         if case.reference == "none":
-            return own
+            return kernel_values
         base = Fraction(other) if other else Fraction(1, case.count)
-        return {each - logarithm_or_share(case.kernel, base, Fraction(1)) for each in own}
+        return {each - logarithm_or_share(case.kernel, base, Fraction(1)) for each in kernel_values}
     paid = case.paid()
-    place = paid.index(Fraction(1)) if Fraction(1) in paid else None
-    fitting = [p for p in case.made if len(p) == case.count and (place is None or p[place] == Fraction(chance or 0))]
+    happened = paid.index(Fraction(1)) if Fraction(1) in paid else None
+    fitting = [
+        p for p in case.made if len(p) == case.count and (happened is None or p[happened] == Fraction(chance or 0))
+    ]
     compared: list[Fraction] = [Fraction(1, case.count)] * case.count
     if case.reference == "consensus":
-        if case.count != 2 or place is None:
+        if case.count != 2 or happened is None:
             return set()
-        compared = [Fraction(other or 0) if each == place else 1 - Fraction(other or 0) for each in range(2)]
+        compared = [Fraction(other or 0) if each == happened else 1 - Fraction(other or 0) for each in range(2)]
     base = kernel_score(case.kernel, compared, paid) if case.reference != "none" else Fraction(0)
     return {kernel_score(case.kernel, each, paid) - base for each in fitting}
 
@@ -379,8 +381,8 @@ def checks(folder: Path) -> Iterator[Check]:
             yield "a score and a prize: the log has no score", ""
             return
         try:
-            found = check(folder)
-            yield from found if isinstance(found, list) else [found]
+            result = check(folder)
+            yield from result if isinstance(result, list) else [result]
         except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error) as error:
             yield check.__name__.replace("_", " "), f"cannot be read: {type(error).__name__}: {error}"
 

@@ -185,13 +185,13 @@ class Findings:
 
     def by_contest(self, facts: Facts) -> dict[str, Lateness]:
         """Return the counts by contest; an entry about a question counts in each contest that has it."""
-        found: dict[str, Lateness] = {}
+        totals: dict[str, Lateness] = {}
         for name in sorted(facts.contests) if self.about is None else [self.about.contest]:
             questions = about_contest(facts, name).questions
             for (contest, question), counts in self.by_subject.items():
                 if contest == name or (not contest and question in questions):
-                    found.setdefault(name, Lateness()).join(counts)
-        return found
+                    totals.setdefault(name, Lateness()).join(counts)
+        return totals
 
     def _after_close(self, recorded: Recorded) -> int | None:
         """Follow the close of each question; return how long after it a forecast was recorded, µs, else None."""
@@ -241,8 +241,8 @@ class Findings:
             self._answers[event.question] = recorded
             if (revoked := self._revoked.pop(event.question, None)) is not None:
                 revoked.again = recorded
-            own = run is not None and event.question in run.questions
-            self._run(run._replace(last=recorded.position) if run is not None and own else None)
+            belongs = run is not None and event.question in run.questions
+            self._run(run._replace(last=recorded.position) if run is not None and belongs else None)
         elif run is not None:
             self._run(run._replace(last=recorded.position) if isinstance(event, _FOLLOWS) else None)
 
@@ -334,8 +334,8 @@ def _parts(pages: Iterator[Sequence[Recorded]], cuts: Sequence[int]) -> Iterator
     """Yield the pages in parts that end at these log positions."""
     for page in pages:
         first = page[0].position
-        places = [cut - first + 1 for cut in cuts if first <= cut < page[-1].position]
-        for begin, end in zip([0, *places], [*places, len(page)], strict=True):
+        ends = [cut - first + 1 for cut in cuts if first <= cut < page[-1].position]
+        for begin, end in zip([0, *ends], [*ends, len(page)], strict=True):
             yield page[begin:end]
 
 
@@ -346,26 +346,26 @@ def _changed(grows: IncrementalTables) -> _Boards:
         if update.table.name in BOARDS:
             rows = [*update.table.rows()]
             for contest in {str(key[0]) for key in update.keys} | {row["contest"] for row in rows}:
-                own = {row["participant"]: row for row in rows if row["contest"] == contest}
-                changed[update.table.name, contest] = own
+                rows_of_contest = {row["participant"]: row for row in rows if row["contest"] == contest}
+                changed[update.table.name, contest] = rows_of_contest
     grows.forget()
     return changed
 
 
 def _moved(before: _Boards, after: _Boards) -> list[Move]:
-    found = []
+    board_moves = []
     for (table, contest), new in sorted(after.items()):
         old = before.get((table, contest), {})
         if old is new:
             continue
         for participant in [*new, *(name for name in old if name not in new)]:
             rows = old.get(participant), new.get(participant)
-            if len({_place(row, table) for row in rows}) > 1:
-                found.append(Move(table, contest, participant, *rows))
-    return found
+            if len({_standing(row, table) for row in rows}) > 1:
+                board_moves.append(Move(table, contest, participant, *rows))
+    return board_moves
 
 
-def _place(row: Row | None, table: str) -> tuple[Any, ...] | None:
+def _standing(row: Row | None, table: str) -> tuple[Any, ...] | None:
     return None if row is None else tuple(row[name] for name in BOARDS[table][:_MOVES])
 
 

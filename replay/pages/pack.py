@@ -60,7 +60,7 @@ class Packed(NamedTuple):
 
     checkpoint: Checkpoint
     verdict: str
-    found: bool
+    has_findings: bool
     files: int
     sha256: str
 
@@ -98,8 +98,8 @@ def pack(
             digest = file_digest(file, "sha256").hexdigest()
         files = sum(path.is_file() for path in folder.rglob("*"))
         move_into_place(zipped, out)
-    found = bool(verification.differences) or not end.position
-    return Packed(end, paper.verdict, found, files, digest)
+    has_findings = bool(verification.differences) or not end.position
+    return Packed(end, paper.verdict, has_findings, files, digest)
 
 
 def _write(path: Path, value: object) -> None:
@@ -160,9 +160,11 @@ def _score_keys(projections: Projections) -> list[_Key]:
         if may_take_reference_label(participant):  # perhaps the score of no participant, but of a reference
             continue
         sealed = facts.contests[contest].sealed is not None
-        own = rules[contest]
-        kernel = own.kernel if question in plain else f"{own.cdf_kernel} {own.quantile_kernel} of a range"
-        kernel += f" against {own.reference}"
+        rule_set = rules[contest]
+        kernel = (
+            rule_set.kernel if question in plain else f"{rule_set.cdf_kernel} {rule_set.quantile_kernel} of a range"
+        )
+        kernel += f" against {rule_set.reference}"
         worth = sealed, prizes.get((contest, participant), 0), question in plain, abs(points)
         if kernel not in best or worth > best[kernel][0]:
             best[kernel] = worth, (contest, question, participant)
@@ -183,7 +185,7 @@ def _score(projections: Projections, contest: str, question: str, participant: s
 
 def _versions(manifest: Manifest, folder: Path) -> dict[str, object]:
     with (folder / EXPORT / "events.jsonl").open("rb") as file:
-        types = {found[1].decode() for line in file if (found := _TYPE.search(line))}
+        types = {match[1].decode() for line in file if (match := _TYPE.search(line))}
     return {
         "pack": 1,
         "ledger": manifest.ledger,
@@ -227,8 +229,8 @@ def _write_texts(folder: Path, manifest: Manifest) -> None:
 
 def _files(folder: Path) -> dict[str, Path]:
     """Return the files of a pack in their order in the zip, by name."""
-    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: found.pop(name) for name in _FIRST if name in found} | found
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: paths.pop(name) for name in _FIRST if name in paths} | paths
 
 
 def _zip(folder: Path, out: Path) -> None:
@@ -259,12 +261,12 @@ def check(path: str | PathLike[str], on_progress: OnProgress = lambda _: None) -
         scratch = Path(made)
         folder = scratch / "pack"
         unpack(path, folder)
-        found = [*check_pack.checks(folder)]
+        results = [*check_pack.checks(folder)]
         try:
-            found += _recomputed(folder, scratch / "copy.db", on_progress)
+            results += _recomputed(folder, scratch / "copy.db", on_progress)
         except (Unavailable, FileExistsError) as error:
-            found.append(("the log, imported and decided again", str(error)))
-    return found
+            results.append(("the log, imported and decided again", str(error)))
+    return results
 
 
 def unpack(path: Path, folder: Path) -> None:

@@ -126,10 +126,10 @@ def by_participant(
         ids = rows.ids("participant")
         chosen = np.array([label in only for label in ids.labels], bool)
         rows = rows.rows_at(np.flatnonzero(chosen[ids.codes]))
-    found: dict[str, list[Row]] = {}
+    grouped: dict[str, list[Row]] = {}
     for row in rows.rows():
-        found.setdefault(row["participant"], []).append(row)
-    return found
+        grouped.setdefault(row["participant"], []).append(row)
+    return grouped
 
 
 def reviewed_ends(
@@ -142,10 +142,12 @@ def reviewed_ends(
     for row, (code, points) in enumerate(zip(table.ids("participant").codes.tolist(), gained, strict=True)):
         if points is not None:
             counted[code].append(row)
-    ends = [own if len(own) <= 2 * BEST else [*own[:BEST], *own[-BEST:]] for own in counted.values()]
-    printed = table.rows_at(np.array([row for own in ends for row in own], np.int64)).rows()
-    shown = [[next(printed) for _ in own] for own in ends]
-    return {rows[0]["participant"]: (rows, len(own)) for rows, own in zip(shown, counted.values(), strict=True)}
+    ends = [
+        indices if len(indices) <= 2 * BEST else [*indices[:BEST], *indices[-BEST:]] for indices in counted.values()
+    ]
+    printed = table.rows_at(np.array([row for indices in ends for row in indices], np.int64)).rows()
+    shown = [[next(printed) for _ in indices] for indices in ends]
+    return {rows[0]["participant"]: (rows, len(indices)) for rows, indices in zip(shown, counted.values(), strict=True)}
 
 
 def short_name(question: QuestionOpened) -> str:
@@ -208,10 +210,10 @@ def span_cell(sure: Row, low: float, high: float, digits: int) -> Cell:
     if sure["score_low"] is None:
         return Cell("")
     ends = [float(sure[end]) for end in ("score_low", "score", "score_high")]
-    places = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in ends]
-    places = [0.0 if place < 1 else 100.0 if place > 99 else place for place in places]
+    percents = [1 + 98 * (end - low) / (high - low) if high > low else 50.0 for end in ends]
+    percents = [0.0 if percent < 1 else 100.0 if percent > 99 else percent for percent in percents]
     words = f"{ends[0]:,.{digits}f} to {ends[2]:,.{digits}f}"
-    return Cell(words, span=(round(places[0], 2), round(places[1], 2), round(places[2], 2)))
+    return Cell(words, span=(round(percents[0], 2), round(percents[1], 2), round(percents[2], 2)))
 
 
 def alike(board: Sequence[Row], ranges: Sequence[str]) -> str:
@@ -227,7 +229,7 @@ def alike(board: Sequence[Row], ranges: Sequence[str]) -> str:
     """
     known = [(row["participant"], words) for row, words in zip(board, ranges, strict=True) if words]
     for words, number in Counter(words for _, words in known).most_common(1):
-        others = [f"{who} {own}" for who, own in known if own != words]
+        others = [f"{who} {possible}" for who, possible in known if possible != words]
         if number > 1 and len(others) * NEARLY <= len(known):
             several = f"{number:,} of {len(known):,}" if others else f"all {number:,}"
             several += " of whom they can be said" * (len(known) < len(board))

@@ -165,9 +165,9 @@ def in_board_order(projections: Projections, contest: str, counts: Mapping[str, 
 
     counts: of answers, by participant.
     """
-    place = {row["participant"]: number for number, row in enumerate(rows_of(projections, "leaderboard", contest))}
+    index = {row["participant"]: number for number, row in enumerate(rows_of(projections, "leaderboard", contest))}
     most = max(counts.values(), default=0)
-    return sorted(counts, key=lambda who: (2 * counts[who] < most, place.get(who, len(place)), -counts[who], who))
+    return sorted(counts, key=lambda who: (2 * counts[who] < most, index.get(who, len(index)), -counts[who], who))
 
 
 def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
@@ -270,13 +270,13 @@ def without_intervals(rows: Sequence[Row]) -> list[str]:
     ['There is no interval for 1 of 2: every sample gives the same score.']
     >>> without_intervals([same, same])
     ['There are no intervals: every sample gives the same score.']
-    >>> [found] = without_intervals([few, same, same])
-    >>> found[:74]
+    >>> [sentence] = without_intervals([few, same, same])
+    >>> sentence[:74]
     'There are no intervals: for 2 of 3, every sample gives the same score; for'
     """
     reasons = sorted(Counter(row["withheld"] for row in rows if row["withheld"]).items())
-    told = [(f"for {own:,} of {len(rows):,}", WITHHELD[reason]) for reason, own in reasons]
-    if not told or sum(own for _, own in reasons) < len(rows):
+    told = [(f"for {number:,} of {len(rows):,}", WITHHELD[reason]) for reason, number in reasons]
+    if not told or sum(number for _, number in reasons) < len(rows):
         return [f"There is no interval {who}: {why}." for who, why in told]
     whole = told[0][1] if len(told) == 1 else "; ".join(f"{who}, {why}" for who, why in told)
     return [f"There are no intervals: {whole}."]

@@ -78,9 +78,9 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
     sections, pictures, projections = [], dict[str, Picture](), KnownTables(season.projections)
     same = _same_questions(facts, names)
     for number, each in enumerate(names):
-        section, own = contest_section(projections, each, f"contest-{number + 1}", same[each])
+        section, charts = contest_section(projections, each, f"contest-{number + 1}", same[each])
         sections.append(section)
-        pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in own.items()}
+        pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in charts.items()}
     page = _page(season, sections, Path(redacted(fspath(log))).name, Path(out).name, contests)
     page |= {"ledger": name, "vega": VEGA_LITE if pictures else "", "shared": any(same.values())}
     html = environment.get_template("page.html.jinja").render(page=page)
@@ -96,8 +96,8 @@ def _same_questions(facts: Facts, names: Sequence[str]) -> dict[str, list[str]]:
     for name in dict.fromkeys(names):
         groups.setdefault(frozenset(facts.contests[name].entries), []).append(name)
     return {
-        name: [other for other in group if other != name] if asked else []
-        for asked, group in groups.items()
+        name: [other for other in group if other != name] if questions else []
+        for questions, group in groups.items()
         for name in group
     }
 
@@ -105,8 +105,8 @@ def _same_questions(facts: Facts, names: Sequence[str]) -> dict[str, list[str]]:
 def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, contests: Sequence[str]) -> dict[str, Any]:
     """Return what the page says of the whole log."""
     position, questions = season.checkpoint.position, len(season.projections.facts.questions)
-    asked = [part for each in contests for part in ("--contest", each)]
-    command = ["forecast-ledger", "report", log, out, *asked, "--as-of", str(position)]
+    options = [part for each in contests for part in ("--contest", each)]
+    command = ["forecast-ledger", "report", log, out, *options, "--as-of", str(position)]
     return {
         "title": sections[0].title if len(sections) == 1 else f"{count(len(sections), 'contest')} of {log}",
         "state": f"{count(questions, 'question')} in the log, as of log position {position:,}",
@@ -242,17 +242,17 @@ def audit(  # noqa: PLR0913 - the arguments with a default are keywords
     >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
-    ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")
-    >>> found.paper.verdict
+    ...     audited = audit(f"{folder}/season.db", f"{folder}/paper.md")
+    >>> audited.paper.verdict
     'All 7 checks of 34 events found no fault.'
     """
     write = PAPER_FORMATS.get(Path(out).suffix)
     if write is None:
         raise ValueError(f"{Path(out).name} ends in none of {', '.join(PAPER_FORMATS)}")
     source = Log(log, name, as_of, on_progress)
-    found = working_paper(source, out, late=int(late), checkpoint=checkpoint, contest=contest)
-    write_file(Path(out), write(found.paper).encode("utf-8", "replace"))
-    return found
+    audited = working_paper(source, out, late=int(late), checkpoint=checkpoint, contest=contest)
+    write_file(Path(out), write(audited.paper).encode("utf-8", "replace"))
+    return audited
 
 
 def to_html(paper: Paper) -> str:

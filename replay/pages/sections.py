@@ -222,11 +222,11 @@ def _board(
         Number("coverage"): [percent(float(row["coverage"])) for row in board],
     }
     if adjusted:
-        found = [adjusted.get(row["participant"]) for row in board]
+        adjusted_rows = [adjusted.get(row["participant"]) for row in board]
         columns[Number("adjusted score")] = [
-            number_text(row["adjusted_score"], digits) if row else NONE for row in found
+            number_text(row["adjusted_score"], digits) if row else NONE for row in adjusted_rows
         ]
-        columns[Number("adjusted rank")] = [str(row["rank"]) if row else NONE for row in found]
+        columns[Number("adjusted rank")] = [str(row["rank"]) if row else NONE for row in adjusted_rows]
     if any(row["take"] is not None for row in board):
         takes = [float(row["take"] or 0) for row in board]
         columns[Number("take")] = [
@@ -424,10 +424,10 @@ def _has_board(projections: Projections, name: str) -> bool:
 
 def _questions_part(projections: Projections, name: str) -> list[Part]:
     """Return the questions of a contest with their answers, if they are few."""
-    asked = {projections.facts.questions[code].question for code in projections.facts.contests[name].entries}
-    if not 0 < len(asked) <= MOST_LISTED:
+    questions = {projections.facts.questions[code].question for code in projections.facts.contests[name].entries}
+    if not 0 < len(questions) <= MOST_LISTED:
         return []
-    rows = [row for row in projections.table("questions").rows() if row["question"] in asked]
+    rows = [row for row in projections.table("questions").rows() if row["question"] in questions]
     for row in rows:
         is_paid = row["state"] == "resolved" and row["outcome"] is None and row["value"] is None
         row["answer"] = "by payouts" if is_paid else row["value"] or row["outcome"]
@@ -485,23 +485,24 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         if not _has_board(projections, row["contest"]):
             return told + [("Forecasts", _ONE_FORECASTER)] * bool(rows_of(projections, "leaderboard", row["contest"]))
     kernels = {NAMED: rules.kernel, ON_RANGE: rules.cdf_kernel, BY_QUANTILES: rules.quantile_kernel}
-    asked = {form_of(facts.questions[code]) for code in contest.entries} or {*kernels}
+    forms = {form_of(facts.questions[code]) for code in contest.entries} or {*kernels}
     words = {
-        form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none" and form in asked
+        form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none" and form in forms
     }
     if len({*words.values()}) == 1:
         words = {NAMED: next(iter(words.values()))}
     told += words.items()
     if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
         told.append(("Order of outcomes", order))
-    own = (
+    at_instants = (
         sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
     )
     told.append(
         (
             "Clock",
             _CLOCKS[rules.clock]
-            + f"; {count(own, 'question')} {'is' if own == 1 else 'are each'} scored at one instant" * bool(own),
+            + f"; {count(at_instants, 'question')} {'is' if at_instants == 1 else 'are each'} scored at one instant"
+            * bool(at_instants),
         )
     )
     if rules.late_minutes != NEVER_LATE:
@@ -521,14 +522,14 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
 
 def _excluded(projections: Projections, name: str) -> str:
     """Say who has no rank or no prize, by level or reason; of many only the first."""
-    found: dict[str, list[str]] = {}
+    excluded: dict[str, list[str]] = {}
     for row in rows_of(projections, "leaderboard", name):
         if row["excluded"]:
-            found.setdefault(row["excluded"], []).append(row["participant"])
+            excluded.setdefault(row["excluded"], []).append(row["participant"])
     contest = projections.facts.contests[name]
     hidden = [who for who in sorted({*contest.levels, *contest.enrolments}) if contest.level_of(who) == "hidden"]
-    found |= {"hidden": hidden} if hidden else {}
-    return "; ".join(f"{len(who):,} as {reason}: {listed('', who, MOST_NAMED)}" for reason, who in found.items())
+    excluded |= {"hidden": hidden} if hidden else {}
+    return "; ".join(f"{len(who):,} as {reason}: {listed('', who, MOST_NAMED)}" for reason, who in excluded.items())
 
 
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
@@ -539,23 +540,25 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
     scored = by_participant(projections, "scores", name, shown)
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     named = {question.question: question_name(question) for question in projections.facts.questions}
-    found, of_board = [], _score_digits(projections, name)
+    sections, of_board = [], _score_digits(projections, name)
     for number, row in enumerate(board):
         who, of_scores = row["participant"], scored.get(row["participant"], [])
         counted, every = reviewed.get(who, ([], 0))
-        own = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
-        done, asked = map(int, row["completion"].split("/"))
+        rows = counted or sorted(of_scores, key=lambda each: sign * float(each["score"]))
+        done, all_questions = map(int, row["completion"].split("/"))
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
             f"{rank} with a score of {number_text(row['score'], of_board)}; forecasts on {done:,} of "
-            f"{count(asked, 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{count(all_questions, 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."
-        ends, caption = ends_of(own, "questions", *(("participant_review", every) if counted else ("scores", len(own))))
+        ends, caption = ends_of(
+            rows, "questions", *(("participant_review", every) if counted else ("scores", len(rows)))
+        )
         table = _questions(ends, named, bool(counted))
-        found.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
-    return found
+        sections.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
+    return sections
 
 
 def _questions(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) -> Table:
@@ -573,8 +576,8 @@ def _questions(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) ->
     for row in rows:
         line = [named[row["question"]], number(row["score"]), percent(float(row["coverage"]))]
         if reviewed:
-            place = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
-            line[2:2] = [place, number(row["median"]), number(row["gained"])]
+            rank = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
+            line[2:2] = [rank, number(row["median"]), number(row["gained"])]
         cells.append(line)
     names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
     return Table(["question", *map(Number, names)], cells)
@@ -582,14 +585,14 @@ def _questions(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) ->
 
 def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:
     """Say how many questions a contest has, in which states, and how many of them are scored."""
-    asked = {projections.facts.questions[code].question: None for code in contest.entries}
+    questions = {projections.facts.questions[code].question: None for code in contest.entries}
     rows = projections.table("questions").rows()
-    states = Counter(row["state"] for row in rows if row["question"] in asked)
+    states = Counter(row["state"] for row in rows if row["question"] in questions)
     told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
-    words = f"{len(asked):,}: {told}" if asked else "0"
+    words = f"{len(questions):,}: {told}" if questions else "0"
     if contest.opened.rules.trading is None and scored != states["resolved"]:
         words += f"; {scored:,} scored"
-    if len(asked) <= MOST_LISTED:
+    if len(questions) <= MOST_LISTED:
         return words
     first, *_, last = (short_name(projections.facts.questions[code]) for code in contest.entries)
     return f"{words}; from {first} to {last}; {in_table('questions')}"

@@ -122,8 +122,8 @@ def intervals(projections: Projections, contest: str) -> Picture | None:
         {"row": names.index(row["participant"])} | {each: float(row[each]) for each in ("probability", "inside_share")}
         for row in shown
     ]
-    own = [row for row in shown if row["participant"] == names[0]]
-    told = min(own, key=lambda row: abs(float(row["probability"]) - _AIM))
+    rows_of_first = [row for row in shown if row["participant"] == names[0]]
+    told = min(rows_of_first, key=lambda row: abs(float(row["probability"]) - _AIM))
     probability, held = (percent(float(told[name])) for name in ("probability", "inside_share"))
     answers = count(told["n"], "answer")
     title = f"The {probability} intervals of {names[0]} hold {held} of {answers}"
@@ -157,11 +157,11 @@ def _diagonal() -> dict[str, Any]:
 
 def relative_skill(projections: Projections, contest: str) -> Picture | None:
     """The scores of forecasts by quantiles beside those of others on the same questions."""
-    places = {row["participant"]: row for row in rows_of(projections, "leaderboard", contest)}
-    if not _by_quantiles(projections, contest) or not FEWEST <= len(places) <= MOST_COMPARED:
+    board_rows = {row["participant"]: row for row in rows_of(projections, "leaderboard", contest)}
+    if not _by_quantiles(projections, contest) or not FEWEST <= len(board_rows) <= MOST_COMPARED:
         return None
     table = projections.as_table("relative_skill", relative_skill_values(projections, contest, first=True))
-    rows = [row for row in table.rows() if row["participant"] in places and row["relative_skill"] is not None]
+    rows = [row for row in table.rows() if row["participant"] in board_rows and row["relative_skill"] is not None]
     rows.sort(key=lambda row: (float(row["relative_skill"]), row["participant"]))
     if not rows:
         return None
@@ -178,15 +178,15 @@ def relative_skill(projections: Projections, contest: str) -> Picture | None:
         "from 1; below it, scores are better than those of others. There are no intervals, so the order is not sure."
     )
     specification = dots(values, completed(projections, contest, shown), "relative_skill", line)
-    return Picture(_least_skill(rows, places), note + left_out(rows, shown), columns, shown, specification)
+    return Picture(_least_skill(rows, board_rows), note + left_out(rows, shown), columns, shown, specification)
 
 
-def _least_skill(rows: Sequence[Row], places: Mapping[str, Row]) -> str:
+def _least_skill(rows: Sequence[Row], board_rows: Mapping[str, Row]) -> str:
     """Say who has the least relative skill of those with a rank and forecasts on half of the questions or more."""
     enough = []
     for row in rows:
-        done, every = map(int, places[row["participant"]]["completion"].split("/"))
-        if 2 * done >= every and places[row["participant"]]["rank"] is not None:
+        done, every = map(int, board_rows[row["participant"]]["completion"].split("/"))
+        if 2 * done >= every and board_rows[row["participant"]]["rank"] is not None:
             enough.append(row)
     if len(enough) < FEWEST or enough[0]["relative_skill"] == enough[1]["relative_skill"]:
         return "Relative skill of forecasts by quantiles"
@@ -235,10 +235,10 @@ def learning(projections: Projections, contest: str) -> Picture | None:
     columns, shown = ("part", "questions", "participant", "forecast_on", "mean_score"), list[Row]()
     for number, questions in enumerate(parts, start=1):
         for name in names:
-            own = [Fraction(scores[name, question]) for question in questions if (name, question) in scores]
-            if own:
-                mean = format_fixed(round_to_points(sum(own, Fraction(0)) / len(own)), POINTS, least=9)
-                shown.append(dict(zip(columns, (number, len(questions), name, len(own), mean), strict=True)))
+            scored = [Fraction(scores[name, question]) for question in questions if (name, question) in scores]
+            if scored:
+                mean = format_fixed(round_to_points(sum(scored, Fraction(0)) / len(scored)), POINTS, least=9)
+                shown.append(dict(zip(columns, (number, len(questions), name, len(scored), mean), strict=True)))
     values = [
         {"row": names.index(row["participant"]), "part": row["part"], "score": float(row["mean_score"])}
         for row in shown
@@ -275,8 +275,8 @@ def _parts(projections: Projections, contest: str) -> list[list[str]]:
 
 def _learned(rows: Sequence[Row], names: Sequence[str]) -> str:
     """Say how the scores of the best participant changed from the first part to the last."""
-    own = [row for row in rows if row["participant"] == names[0]]
-    first, last = (float(row["mean_score"]) for row in (own[0], own[-1]))
+    line = [row for row in rows if row["participant"] == names[0]]
+    first, last = (float(row["mean_score"]) for row in (line[0], line[-1]))
     return f"{names[0]} has a mean score of {first:.3f} on the first part of the questions, {last:.3f} on the last"
 
 

@@ -40,7 +40,7 @@ class _Cell(NamedTuple):
     participant: str
     ranked: bool
     done: int
-    asked: int
+    questions: int
     score: str
     skill: str | None
 
@@ -64,7 +64,7 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
         return None
     columns = ("participant", field, "questions", "forecast_on", "score", "relative_skill")
     shown = [
-        dict(zip(columns, (who, value, cell.asked, cell.done, cell.score, cell.skill), strict=True))
+        dict(zip(columns, (who, value, cell.questions, cell.done, cell.score, cell.skill), strict=True))
         for who in names[:MOST_ROWS]
         for value in values[:MOST_COLUMNS]
         if (cell := cells.get((who, value))) is not None
@@ -72,7 +72,7 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
     note = (
         f"Colours{' and numbers' * (len(values) <= MOST_NUMBERED)} are the relative skill on the questions of one "
         f"{field} alone: below 1, the mean score is better than those of others on common questions. At ½ and 2 a "
-        f"colour is full. {_asked(cells.values())} There are no intervals, so the order is not sure."
+        f"colour is full. {_question_counts(cells.values())} There are no intervals, so the order is not sure."
     )
     note += left_out(names, names[:MOST_ROWS])
     note += f" Of {len(values):,} {field}s, the first {MOST_COLUMNS} are shown." * (len(values) > MOST_COLUMNS)
@@ -96,16 +96,16 @@ def _cells(alone: Projections) -> list[_Cell]:
     skills = {(row["contest"], row["participant"]): row["relative_skill"] for row in table.rows()}
     cells = []
     for row in alone.table("leaderboard").rows():
-        done, asked = map(int, row["completion"].split("/"))
+        done, questions = map(int, row["completion"].split("/"))
         value, who, ranked = row["contest"], row["participant"], row["rank"] is not None
-        cells.append(_Cell(value, who, ranked, done, asked, row["score"], skills.get((value, who))))
+        cells.append(_Cell(value, who, ranked, done, questions, row["score"], skills.get((value, who))))
     return cells
 
 
-def _asked(cells: Any) -> str:
+def _question_counts(cells: Any) -> str:
     """Say how many questions each value has."""
-    asked = {cell.asked for cell in cells}
-    least, most = min(asked), max(asked)
+    counts = {cell.questions for cell in cells}
+    least, most = min(counts), max(counts)
     return f"Each has {count(most, 'question')}." if least == most else f"Each has {least:,} to {most:,} questions."
 
 
@@ -113,13 +113,13 @@ def _best(field: str, cells: Mapping[tuple[str, str], _Cell], values: Sequence[s
     """Say who has the best relative skill for most values, of those with a rank and half of the questions or more."""
     won: dict[str, int] = {}
     for value in values:
-        own = [
+        skills = [
             (float(cell.skill), who)
             for (who, each), cell in cells.items()
-            if each == value and cell.skill is not None and cell.ranked and 2 * cell.done >= cell.asked
+            if each == value and cell.skill is not None and cell.ranked and 2 * cell.done >= cell.questions
         ]
-        best = [who for skill, who in own if skill == min(own)[0]]
-        if len(own) >= FEWEST and len(best) == 1:
+        best = [who for skill, who in skills if skill == min(skills)[0]]
+        if len(skills) >= FEWEST and len(best) == 1:
             won[best[0]] = won.get(best[0], 0) + 1
     first = [who for who, number in won.items() if number == max(won.values())]
     if len(first) != 1:
@@ -134,9 +134,9 @@ def _grid(field: str, names: Sequence[str], values: Sequence[str], shown: Sequen
         if row["relative_skill"] is not None:
             skill = float(row["relative_skill"])
             far = min(abs(log2(skill)), 1.0)
-            place = {"row": names.index(row["participant"]), "column": values.index(row[field])}
+            cell = {"row": names.index(row["participant"]), "column": values.index(row[field])}
             verdict = "better" if skill < 1 else "worse"
-            numbers.append(place | {"verdict": verdict, "far": round(far, 3), "skill": f"{skill:.2f}"})
+            numbers.append(cell | {"verdict": verdict, "far": round(far, 3), "skill": f"{skill:.2f}"})
     scale = {"domain": ["better", "worse"], "range": [BETTER, WORSE]}
     strength = {"field": "far", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
     rect = {

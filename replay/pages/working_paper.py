@@ -105,8 +105,8 @@ class Audit(NamedTuple):
     >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
     ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
     ...         counts = append(ledger, file)
-    ...     found = audit(f"{folder}/season.db", f"{folder}/paper.md")
-    >>> isinstance(found, Audit), found.verification.damage
+    ...     audited = audit(f"{folder}/season.db", f"{folder}/paper.md")
+    >>> isinstance(audited, Audit), audited.verification.damage
     (True, [])
     """
 
@@ -148,14 +148,14 @@ def working_paper(
         sealed = {answer.first.position for answer in answers}
         corrected = _followed(findings.corrections, sealed)
         effects = [
-            (correction, [each for each in found if each.contest in names])
-            for correction, found in zip(corrected, moves(log, corrected), strict=True)
+            (correction, [each for each in board_moves if each.contest in names])
+            for correction, board_moves in zip(corrected, moves(log, corrected), strict=True)
         ]
-        since = {name: found for name in names if (found := subsequent_events(facts, facts.contests[name]))}
+        since = {name: subsequent for name in names if (subsequent := subsequent_events(facts, facts.contests[name]))}
         if changed:
-            rest = "board rests" if len(changed) == 1 else "boards rest"
+            verb = "board rests" if len(changed) == 1 else "boards rest"
             whats = " or ".join(dict.fromkeys(each for what in changed.values() for each in what.split(" and ")))
-            says += f" {len(changed):,} sealed {rest} on {whats} that changed since."
+            says += f" {len(changed):,} sealed {verb} on {whats} that changed since."
         if since:
             sections.append(_subsequent(season.projections, [*changed], since))
         sections += [
@@ -172,11 +172,13 @@ def working_paper(
     return Audit(Paper(title, says, sections, join(command)), verification)
 
 
-def _compared(verification: Verification, found: CheckpointDifferences, position: int) -> Verification:
+def _compared(verification: Verification, differences: CheckpointDifferences, position: int) -> Verification:
     """Add the comparison with an earlier checkpoint, at its log position, to the checks."""
-    says = "; ".join(found.apart or [f"the log as of {position} matches the earlier checkpoint", *found.skipped])
-    result = CheckResult("checkpoint", "differs" if found.apart else "ok", position, says)
-    wrong = [Corrupt(position, difference, "checkpoint") for difference in found.apart]
+    says = "; ".join(
+        differences.apart or [f"the log as of {position} matches the earlier checkpoint", *differences.skipped]
+    )
+    result = CheckResult("checkpoint", "differs" if differences.apart else "ok", position, says)
+    wrong = [Corrupt(position, difference, "checkpoint") for difference in differences.apart]
     return verification._replace(
         results=[*verification.results, result], differences=[*verification.differences, *wrong]
     )
@@ -208,7 +210,7 @@ def _subsequent(projections: Projections, names: Sequence[str], since: Mapping[s
     """
     rests = "What is listed here rests on answers, forecasts or ids that no longer count."
     words = [f"A sealed board does not change. {rests}" if names else "No board rests on what is recorded since."]
-    listed = [(name, *each) for name, found in since.items() for each in found]
+    listed = [(name, *each) for name, recorded in since.items() for each in recorded]
     caption = "Recorded after a seal"
     if len(listed) > MOST_LISTED:
         caption += f": the newest {MOST_LISTED} of {len(listed):,}"
@@ -335,11 +337,11 @@ def _late(findings: Findings, facts: Facts) -> Section:
     numbers = ["late", "ahead", "farthest by"]
     sheets += [_sheet("By type of entry", ["type", *numbers], counts, frozenset(numbers))] * bool(counts)
     columns = ["contest", "late", "ahead", "after the close", "farthest by"]
-    own = [
+    rows_by_contest = [
         [name, f"{each.late:,}", f"{each.ahead:,}", f"{each.after_close:,}", duration(each.furthest)]
         for name, each in findings.by_contest(facts).items()
     ]
-    sheets += [_sheet("By contest", columns, own, frozenset(columns[1:]))] * bool(own)
+    sheets += [_sheet("By contest", columns, rows_by_contest, frozenset(columns[1:]))] * bool(rows_by_contest)
     return Section("Late and back-dated entries", words, [], sheets)
 
 
@@ -393,8 +395,8 @@ def _revocations(findings: Findings, effects: Sequence[tuple[Correction, list[Mo
     ordered = sorted(revoked, key=lambda each: (each.recorded.position not in sealed, -each.recorded.position))
     rows = [_revoked(each, findings) for each in ordered[:MOST_REVOCATIONS]]
     sheets = [_sheet("Answers that were revoked", columns, rows)]
-    for correction, found in effects:
-        sheets += _changes(correction, found)
+    for correction, board_moves in effects:
+        sheets += _changes(correction, board_moves)
     words = [
         "Revocations and new answers that are recorded without a break are one correction.",
         "Rows of boards are listed whose rank, prize or total differs from just before a correction to just after it.",
@@ -426,7 +428,7 @@ def _revoked(revocation: Revocation, findings: Findings) -> list[str]:
     ]
 
 
-def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Table]:
+def _changes(correction: Correction, board_moves: Sequence[Move]) -> Iterator[Table]:
     """Yield a table for each kind of board of which a correction moved rows."""
     for board, names in BOARDS.items():
         rows = [
@@ -435,7 +437,7 @@ def _changes(correction: Correction, found: Sequence[Move]) -> Iterator[Table]:
                 each.participant,
                 *(_moved(row, name) for name in names for row in (each.before, each.after)),
             ]
-            for each in found
+            for each in board_moves
             if each.table == board
         ]
         if not rows:
@@ -523,15 +525,15 @@ def _alike(season: Replay, names: Sequence[str]) -> Section:
     """Return the ids that look alike: of contests, and in each contest of participants, questions and outcomes."""
     facts = season.projections.facts
     people = facts.participant_codes.labels
-    asked_of = facts.forecasts.question
+    question_codes = facts.forecasts.question
     named: list[tuple[str, str, Iterable[str]]] = [("", "contest", facts.contests)]
     for name, contest in ((name, facts.contests[name]) for name in names):
-        asked = [facts.questions[code] for code in contest.entries]
+        questions = [facts.questions[code] for code in contest.entries]
         made_by = facts.forecasts.named(contest.as_of(facts)).participant
-        forecasters = np.unique(made_by[np.isin(asked_of, [*contest.entries])]).tolist()
+        forecasters = np.unique(made_by[np.isin(question_codes, [*contest.entries])]).tolist()
         named.append((name, "participant", {*contest.enrolments, *(people[code] for code in forecasters)}))
-        named.append((name, "question", [each.question for each in asked]))
-        named += [(name, f"outcome of {each.question}", each.outcomes) for each in asked]
+        named.append((name, "question", [each.question for each in questions]))
+        named += [(name, f"outcome of {each.question}", each.outcomes) for each in questions]
     rows = [[name, what, ", ".join(map(plain_id, group))] for name, what, ids in named for group in lookalikes(ids)]
     words = [] if rows else ["None in the same contest."]
     return Section("Ids that look alike", words, [], [_sheet("Ids", ["contest", "of a", "ids"], rows)] * bool(rows))
@@ -572,16 +574,16 @@ def duration(micros: int) -> str:
     >>> duration(90 * 10**6), duration(-26 * HOUR), duration(1_500)
     ('1 minute 30 seconds', '-1 day 2 hours', '0.0015 seconds')
     """
-    rest, sign = abs(micros), "-" * (micros < 0)
-    for place, (unit, size) in enumerate(_FINE[:-1]):
-        if rest >= size:
-            smaller, below = _FINE[place + 1]
+    remaining, sign = abs(micros), "-" * (micros < 0)
+    for index, (unit, size) in enumerate(_FINE[:-1]):
+        if remaining >= size:
+            smaller, below = _FINE[index + 1]
             parts = [
-                count(rest // size, unit),
-                *([count(rest % size // below, smaller)] if rest % size // below else []),
+                count(remaining // size, unit),
+                *([count(remaining % size // below, smaller)] if remaining % size // below else []),
             ]
             return sign + " ".join(parts)
-    seconds = f"{rest / 10**6:.6f}".rstrip("0").rstrip(".")
+    seconds = f"{remaining / 10**6:.6f}".rstrip("0").rstrip(".")
     return f"{sign}{seconds} second{'s' * (seconds != '1')}"
 
 
