@@ -1,7 +1,7 @@
 """How a column writes instants, numbers and answers, as far as its cells leave no doubt."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
@@ -109,14 +109,13 @@ def _form(column: str, texts: Collection[str], options: Options) -> str:
     for name, pattern in {"unix": _SECONDS, "unix ms": _MILLISECONDS}.items():
         if all(map(pattern.fullmatch, texts)):
             return name
-    forms = [*_DATES, *map("".join, product(_DATES, _TIMES, _ZONES))]
-    found = [form for form in forms if _fits(form, texts)]
+    found = [form for form in _forms(next(iter(texts))) if _fits(form, texts)]
     if options.day_first is not None:
         found = [form for form in found if _has_day_first(form) in {None, options.day_first}]
     if not found:
         detail = "not in the format of the others, or in none known here"
         remedy = "correct the cell, or give --instant FORMAT, as in strptime, such as --instant '%d.%m.%Y %H:%M'"
-        raise Refused("bad_instant", column, _odd(texts, forms), detail, remedy=remedy)
+        raise Refused("bad_instant", column, _odd(texts), detail, remedy=remedy)
     if len({*map(_has_day_first, found)} - {None}) > 1:
         detail = f"dates such as {min(texts)!r} can be read with the day or with the month first"
         raise Refused("ambiguous", column, None, detail, remedy="give --day-first or --month-first")
@@ -127,10 +126,10 @@ def _is_usual(text: str) -> bool:
     return bool(_DAY.fullmatch(text) or _LOCAL.fullmatch(text) or _WHOLE.fullmatch(text))
 
 
-def _odd(texts: Collection[str], forms: Sequence[str]) -> str:
+def _odd(texts: Collection[str]) -> str:
     """Return the first text written unlike the first of all; the first of all if it is in none of the formats."""
     first = next(iter(texts))
-    own = [form for form in forms if _fits(form, [first])]
+    own = _forms(first)
     if _is_usual(first):
         return next(text for text in texts if not _is_usual(text))
     return next((text for text in texts if not any(_fits(form, [text]) for form in own)), first)
@@ -139,6 +138,20 @@ def _odd(texts: Collection[str], forms: Sequence[str]) -> str:
 def _has_day_first(form: str) -> bool | None:
     """Return whether a format has the day before the month, both as numbers; None if it has a year or a name first."""
     return form.find("%d") < form.find("%m") if "%m" in form and not form.startswith("%Y") else None
+
+
+def _forms(text: str) -> list[str]:
+    """Return the formats of `strptime` in which a text is, of those known here.
+
+    `strptime` compiles each new format, and there are hundreds; so only those whose beginning fits are tried.
+    """
+    dates = [date for date in _DATES if _begins(date, text)]
+    times = [form for form in map("".join, product(dates, _TIMES)) if _begins(form, text)]
+    return [form for form in [*dates, *map("".join, product(times, _ZONES))] if _fits(form, [text])]
+
+
+def _begins(form: str, text: str) -> bool:
+    return any(_fits(form, [text[:end]]) for end in range(1, len(text) + 1))
 
 
 def _fits(form: str, texts: Iterable[str]) -> bool:
