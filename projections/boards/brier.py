@@ -89,10 +89,10 @@ class BrierSums(NamedTuple):
         begins, ends = (np.searchsorted(self.groups.key, owners + more << _VALUE_BITS) for more in (0, 1))
         before = np.cumsum(ends - begins) - (ends - begins)  # how many groups the owners before it have
         groups = np.repeat(begins - before, ends - begins) + np.arange((ends - begins).sum())
-        own = np.flatnonzero(np.isin(self.owners.owner, owners))
+        chosen = np.flatnonzero(np.isin(self.owners.owner, owners))
         return BrierSums(
             GroupSums(*(column[groups] for column in self.groups)),
-            OwnerSums(self.owners.owner[own], self.owners.lacking[own], self.owners.consensus.take(own)),
+            OwnerSums(self.owners.owner[chosen], self.owners.lacking[chosen], self.owners.consensus.take(chosen)),
         )
 
 
@@ -157,8 +157,8 @@ def added(parts: Sequence[BrierSums]) -> BrierSums:
 
 def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
     """Return the counts of each owner who has a row."""
-    own = zip(sums.owners.consensus.integers(), sums.owners.lacking.tolist(), strict=True)
-    found: dict[int, Counts] = {}
+    owner_sums = zip(sums.owners.consensus.integers(), sums.owners.lacking.tolist(), strict=True)
+    counts_of: dict[int, Counts] = {}
     for groups in _some_owners(sums.groups):
         key, n, happened = groups
         probability, owner = key & _VALUE, owners_of_keys(key)
@@ -172,21 +172,23 @@ def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
             squares.carried().run_sums(starts).integers(),
             strict=True,
         )
-        for (number, *counts), others in zip(rows, own, strict=False):  # `own` goes on with the next owners
-            found[number] = Counts._make([*counts, *others, within[number]])
-    return found
+        for (number, *counts), others in zip(
+            rows, owner_sums, strict=False
+        ):  # `owner_sums` goes on with the next owners
+            counts_of[number] = Counts._make([*counts, *others, within[number]])
+    return counts_of
 
 
 def bin_sums(sums: BrierSums, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
     """Return, by owner and bin, the number of forecasts, how many came true, and their sum, 1e-9."""
-    last, edges, found = len(bins) - 1, np.array(bins[1:-1], np.int64), dict[tuple[int, int], tuple[int, ...]]()
+    last, edges, sums_by_bin = len(bins) - 1, np.array(bins[1:-1], np.int64), dict[tuple[int, int], tuple[int, ...]]()
     for key, n, happened in _some_owners(sums.groups):
         probability = key & _VALUE
-        place = owners_of_keys(key) * last + np.searchsorted(edges, probability, "right")  # rising, as key
-        starts = run_starts(place)
+        bin_key = owners_of_keys(key) * last + np.searchsorted(edges, probability, "right")  # rising, as key
+        starts = run_starts(bin_key)
         rows = zip(*(_totals(column, starts).tolist() for column in (n, happened, n * probability)), strict=True)
-        found |= {divmod(number, last): row for number, row in zip(place[starts].tolist(), rows, strict=True)}
-    return found
+        sums_by_bin |= {divmod(number, last): row for number, row in zip(bin_key[starts].tolist(), rows, strict=True)}
+    return sums_by_bin
 
 
 def _some_owners(groups: GroupSums) -> Iterator[GroupSums]:
@@ -220,8 +222,8 @@ def _mixed(owner: Int64Array, m: Int64Array, k: Int64Array) -> defaultdict[int, 
     key, products = key[order], products[order]
     starts = run_starts(key)
     by_owner: defaultdict[int, Fraction] = defaultdict(Fraction)
-    for place, total in zip(key[starts].tolist(), _totals(products, starts).tolist(), strict=True):
-        number, size = divmod(place, 1 << _COUNT_BITS)
+    for group_key, total in zip(key[starts].tolist(), _totals(products, starts).tolist(), strict=True):
+        number, size = divmod(group_key, 1 << _COUNT_BITS)
         by_owner[number] += Fraction(total, size)
     return by_owner
 
@@ -421,8 +423,8 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
 
     >>> import numpy as np
     >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
-    >>> own = aggregates(Sample(*columns), owners=1)[0]
-    >>> own.brier, own.resolution_term, own.skill_against_even_odds
+    >>> result = aggregates(Sample(*columns), owners=1)[0]
+    >>> result.brier, result.resolution_term, result.skill_against_even_odds
     (Fraction(1, 10), Fraction(1, 4), Fraction(3, 5))
     """
     _check(sample, owners)

@@ -67,8 +67,8 @@ class ScoredGroup(NamedTuple):
     def of(self, number: int) -> ContestScores:
         """Return the scores of one contest, by its index."""
         part = slice(*np.searchsorted(self.questions.contest, [number, number + 1]).tolist())
-        own = self.questions.of(part)
-        return ContestScores(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
+        questions = self.questions.of(part)
+        return ContestScores(replace(questions, contest=np.zeros_like(questions.contest)), self.rows.on(part))
 
     def contests_with_questions(self) -> list[str]:
         """Return the ids of the contests with a question that counts."""
@@ -172,7 +172,7 @@ def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSampl
         for part in parts
     ]
     every = np.unique(np.concatenate(pairs))
-    sums = [part.sums.renumbered(np.searchsorted(every, own)) for part, own in zip(parts, pairs, strict=True)]
+    sums = [part.sums.renumbered(np.searchsorted(every, pair)) for part, pair in zip(parts, pairs, strict=True)]
     return SummedSamples(names, owners, every, brier.added(sums))
 
 
@@ -209,8 +209,8 @@ def answered_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Ar
 
 # --- Sums of scores, which the parts of all questions add to: exact, or with bounds where they would be too many.
 #
-# Where questions are alike, a participant has few sums. Where each has a length of its own, a participant has one for
-# each question; these are then added up with bounds on the error. If the bounds leave a doubt about a participant's
+# Where questions are alike, a participant has few sums. Where lengths differ, a participant has one for each question;
+# these are then added up with bounds on the error. If the bounds leave a doubt about a participant's
 # rank or digits, the sums of this participant are computed again.
 
 
@@ -280,12 +280,12 @@ class AddedScores:
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
         self._waits = 0  # how many sums wait
         self._are_too_large = False  # for bounds: all are computed again, and none is kept until then
-        self._asked: set[int] = set()  # owners that are marked: their bounds leave a doubt
+        self._marked: set[int] = set()  # owners that are marked: their bounds leave a doubt
         self._exact: list[SummedScores] = []  # theirs, computed again
 
     def add(self, parts: Iterable[SumRows]) -> None:
         """Add those of a part that are of these contests."""
-        for sums, bounds in self._placed(parts):
+        for sums, bounds in self._renumbered(parts):
             self._waiting.append((sums, bounds))
             self._waits += len(sums.over) + len(bounds.over)
         if self._waits > max(MOST_WAITING, len(self._sums.over) + len(self._bounds.over)):
@@ -298,18 +298,18 @@ class AddedScores:
 
     def _tallies(self, terms: TermsOf) -> dict[str, Tally]:
         exact = tallies_of_sums(self._rules, self._questions, self._sums, self._consensus, self._questions.contest)
-        found = by_contest(self._names, exact)
+        tallies = by_contest(self._names, exact)
         for number, tally in tallies_of_bounds(self._bounds, self._consensus, self._people, terms).items():
             name = self._names[number]
-            found[name] = found[name].plus(tally)
-        return found
+            tallies[name] = tallies[name].plus(tally)
+        return tallies
 
-    def _placed(self, parts: Iterable[SumRows]) -> Iterator[tuple[SummedScores, BoundedScores]]:
+    def _renumbered(self, parts: Iterable[SumRows]) -> Iterator[tuple[SummedScores, BoundedScores]]:
         """Yield sums with the index that their questions and contests have here."""
         for part in parts:
             if part.names[0] in self._names:
                 number = _numbers(self._names, part.names)
-                question = self._places(number[part.contest], part.question)
+                question = self._question_indices(number[part.contest], part.question)
                 contest, owner = np.divmod(part.bounds.key, self._people * SLOTS)
                 bounds = part.bounds._replace(key=number[contest] * self._people * SLOTS + owner)
                 yield part.sums._replace(rows=part.sums.rows._replace(question=question)), bounds
@@ -332,11 +332,11 @@ class AddedScores:
             except OverflowError:
                 self._sums, self._bounds, self._are_too_large = NO_SUMS, NO_BOUNDS, True
 
-    def _places(self, contest: Int64Array, question: Int64Array) -> Int64Array:
+    def _question_indices(self, contest: Int64Array, question: Int64Array) -> Int64Array:
         """Return the index of rows' questions. contest: index. question: code."""
         questions, width = self._questions, self._width
-        places: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
-        return places
+        indices: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
+        return indices
 
     # --- sums whose bounds leave a doubt
 
@@ -347,48 +347,48 @@ class AddedScores:
         participant is marked for exact computation.
         """
         self._add_up()
-        self._asked = set()
+        self._marked = set()
         if not self._are_too_large and len(self._bounds.key):
             look(self._tallies(self._middle))
-        return self._are_too_large or bool(self._asked)
+        return self._are_too_large or bool(self._marked)
 
     def read_again(self, parts: Iterable[SumRows]) -> None:
         """Take the sums of the participants in doubt from a part that was computed again, without bounds."""
-        asked = int64_array(sorted(self._asked))
-        for sums, _ in self._placed(parts):
-            self._exact.append(sums if self._are_too_large else self._of(sums, asked))
+        marked = int64_array(sorted(self._marked))
+        for sums, _ in self._renumbered(parts):
+            self._exact.append(sums if self._are_too_large else self._of(sums, marked))
 
     def settle(self) -> None:
         """Replace the sums with bounds of the marked participants by their exact sums."""
         self._sums = added(self._rules, self._questions, joined_sums([self._sums, *self._exact]))
-        stays = np.isin(self._bounds.key // SLOTS, int64_array(sorted(self._asked)), invert=True)
+        stays = np.isin(self._bounds.key // SLOTS, int64_array(sorted(self._marked)), invert=True)
         self._bounds = self._bounds.where(stays)
         self._exact, self._are_too_large = [], False
 
     def _middle(self, owner: int, slot: int) -> list[tuple[int, int]]:
         """Note that the bounds of a sum leave a doubt; return the number in the middle of them."""
-        self._asked.add(owner)
+        self._marked.add(owner)
         return [self._bounds.sums.middle(int(np.searchsorted(self._bounds.key, owner * SLOTS + slot)))]
 
     def _terms(self, owner: int, slot: int) -> Iterator[tuple[int, int]]:
         """Yield the terms of a sum, computed again for a table that `look` did not build."""
-        sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._placed_again())])
+        sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._renumbered_again())])
         rows, groups = sums.rows, group_questions(self._questions)
         if slot == COVERAGE:
-            place, columns = coverage_terms(groups, rows)
+            rate_of, columns = coverage_terms(groups, rows)
         else:
             rows = rows.rows(np.flatnonzero(kinds_of(groups)[rows.question] == slot))
-            place, columns = score_terms(self._rules, groups, rows)
+            rate_of, columns = score_terms(self._rules, groups, rows)
         for column in columns:
-            yield from column.terms(place, np.arange(len(place)))
+            yield from column.terms(rate_of, np.arange(len(rate_of)))
 
-    def _placed_again(self) -> Iterator[tuple[SummedScores, BoundedScores]]:
-        return self._placed(self._again() if self._again is not None else ())
+    def _renumbered_again(self) -> Iterator[tuple[SummedScores, BoundedScores]]:
+        return self._renumbered(self._again() if self._again is not None else ())
 
     def _of(self, sums: SummedScores, owners: Int64Array) -> SummedScores:
         """Return the sums of some owners."""
-        own = np.flatnonzero(np.isin(owners_of(self._questions, sums.rows, self._people), owners))
-        return SummedScores(sums.rows.rows(own), sums.over[own])
+        chosen = np.flatnonzero(np.isin(owners_of(self._questions, sums.rows, self._people), owners))
+        return SummedScores(sums.rows.rows(chosen), sums.over[chosen])
 
 
 def _numbers(names: list[str], some: list[str]) -> Int64Array:

@@ -95,17 +95,17 @@ TOTALS: dict[str, Total] = {
 }
 
 
-def total(rules: RuleSet, own: ParticipantSums) -> Fraction:
+def total(rules: RuleSet, sums: ParticipantSums) -> Fraction:
     """Return the total of a participant's scores in a contest."""
-    means = (kind.mean for kind in own.kinds)
-    worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
-    return worth if TOTALS[rules.total].divisor == 1 else quotient(worth, total_divisor(rules, own))
+    means = (kind.mean for kind in sums.kinds)
+    worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else sums.score
+    return worth if TOTALS[rules.total].divisor == 1 else quotient(worth, total_divisor(rules, sums))
 
 
-def total_divisor(rules: RuleSet, own: ParticipantSums) -> Fraction:
+def total_divisor(rules: RuleSet, sums: ParticipantSums) -> Fraction:
     """Return the divisor of a total; see `Total`."""
     _, _, divisor, floored = TOTALS[rules.total]
-    number: Fraction = Fraction(divisor) if isinstance(divisor, int) else getattr(own, divisor)
+    number: Fraction = Fraction(divisor) if isinstance(divisor, int) else getattr(sums, divisor)
     return max(Fraction(rules.least_coverage), number) if floored else number
 
 
@@ -212,26 +212,26 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     take = TAKES[rules.take].worth
     everyone = list(participant_sums(facts, contest, whole))
     most, questions = whole.attainable, whole.every.questions
-    entrants = _entrants(contest, (own.participant for own in everyone if not own.reference))
+    entrants = _entrants(contest, (sums.participant for sums in everyone if not sums.reference))
     counts = Counter(entrants.values())
     rows = []
-    for own in everyone:
-        excluded = _exclusion(contest, own, questions)
+    for sums in everyone:
+        excluded = _exclusion(contest, sums, questions)
         if excluded == "hidden":
             continue
-        score = total(rules, own)
+        score = total(rules, sums)
         rows.append(
             BoardRow(
                 rank=None,
-                participant=own.participant,
+                participant=sums.participant,
                 score=score,
-                coverage=own.coverage,
+                coverage=sums.coverage,
                 attainable=most,
-                take=take(score, own.coverage) if take else None,
+                take=take(score, sums.coverage) if take else None,
                 excluded=excluded,
-                forecast_on=own.questions,
+                forecast_on=sums.questions,
                 questions=questions,
-                submissions=1 if own.reference else counts[entrants[own.participant]],
+                submissions=1 if sums.reference else counts[entrants[sums.participant]],
             )
         )
     rows.sort(key=lambda row: row.participant)
@@ -242,15 +242,15 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     return _ranked(_best_only(rows, entrants) if rules.best_of_entrant else rows, [worths[each] for each in order])
 
 
-def _exclusion(contest: Contest, own: ParticipantSums, questions: int) -> str:
+def _exclusion(contest: Contest, sums: ParticipantSums, questions: int) -> str:
     """Return why a participant has no rank or no prize; empty if there is no reason.
 
     Source: ForecastBench's leaderboard, which leaves out a forecast set with more than 5% imputed forecasts.
     """
-    rules, level = contest.opened.rules, contest.level_of(own.participant)
-    if own.reference:
-        return CONSENSUS if own.reference == "consensus" else REFERENCE
-    few = own.questions < rules.least_questions or own.questions * 10**6 < rules.least_share_ppm * questions
+    rules, level = contest.opened.rules, contest.level_of(sums.participant)
+    if sums.reference:
+        return CONSENSUS if sums.reference == "consensus" else REFERENCE
+    few = sums.questions < rules.least_questions or sums.questions * 10**6 < rules.least_share_ppm * questions
     return TOO_FEW if few and level in {None, "no_prize"} else level or ""
 
 

@@ -76,7 +76,7 @@ def _between(takes: list[Fraction], close: bool) -> list[Number]:
 
 
 def _plain_if_equal(takes: list[Number]) -> list[Number]:
-    """Return 1 in place of every take that is not 0, if these are all equal: bounds cannot show an exact share."""
+    """Return 1 instead of every take that is not 0, if these are all equal: bounds cannot show an exact share."""
     return [int(bool(take)) for take in takes] if len({take for take in takes if take}) == 1 else takes
 
 

@@ -50,67 +50,67 @@ class Rated(NamedTuple):
     numbers: WideInt
     rates: Rates
 
-    def terms(self, place: Int64Array, rows: Int64Array) -> Iterator[tuple[int, int]]:
+    def terms(self, rate_of: Int64Array, rows: Int64Array) -> Iterator[tuple[int, int]]:
         """Yield the terms of some rows, as numerator and denominator."""
-        for number, which in zip(self.numbers.take(rows).integers(), place[rows].tolist(), strict=True):
+        for number, which in zip(self.numbers.take(rows).integers(), rate_of[rows].tolist(), strict=True):
             numerator, denominator = self.rates[which]
             yield number * numerator, denominator
 
 
-def sums_by_owner(owners: int, owner: Int64Array, place: Int64Array, columns: Sequence[Rated]) -> list[Fraction]:
+def sums_by_owner(owners: int, owner: Int64Array, rate_of: Int64Array, columns: Sequence[Rated]) -> list[Fraction]:
     """Return, for each owner 0, 1 …, the sum of number x rate over its rows and all columns.
 
-    owner, place: of each row, its owner and the index of its rate, shape (n,). Numbers with the same rate are added as
-    integers. If an owner has more than FEW rates, its sum has bounds, and its terms are computed only where these leave
-    a doubt.
+    owner, rate_of: of each row, its owner and the index of its rate, shape (n,). Numbers with the same rate are added
+    as integers. If an owner has more than FEW rates, its sum has bounds, and its terms are computed only where these
+    leave a doubt.
     """
     counted = np.zeros(len(owner), bool)
     for column in columns:
         counted |= (column.numbers.low | column.numbers.middle | column.numbers.high) != 0
     rows = np.flatnonzero(counted)
-    places = int(place.max(initial=0)) + 1
-    key = owner[rows] * places + place[rows]
+    rate_count = int(rate_of.max(initial=0)) + 1
+    key = owner[rows] * rate_count + rate_of[rows]
     order = stable_order(key)
     rows, key = rows[order], key[order]
-    few = np.bincount(key[run_starts(key)] // places, minlength=owners) <= FEW
+    few = np.bincount(key[run_starts(key)] // rate_count, minlength=owners) <= FEW
     together = few[owner[rows]]
-    sums = _few(key[together], rows[together], places, columns)
-    sums |= _many(owner, place, rows[~together], columns)
+    sums = _few(key[together], rows[together], rate_count, columns)
+    sums |= _many(owner, rate_of, rows[~together], columns)
     return [sums.get(number, _ZERO) for number in range(owners)]
 
 
 _ZERO = Fraction(0)
 
 
-def _few(key: Int64Array, rows: Int64Array, places: int, columns: Sequence[Rated]) -> dict[int, Fraction]:
+def _few(key: Int64Array, rows: Int64Array, rate_count: int, columns: Sequence[Rated]) -> dict[int, Fraction]:
     """Return the sums of owners with few rates, in full."""
     starts = run_starts(key)
     terms: dict[int, list[tuple[int, int]]] = {}
-    keys = [column.tolist() for column in np.divmod(key[starts], places)]
+    keys = [column.tolist() for column in np.divmod(key[starts], rate_count)]
     for column in columns:
         numbers = column.numbers.take(rows).unbounded_run_sums(starts)
-        for number, own, which in zip(numbers, *keys, strict=True):
+        for number, owner, which in zip(numbers, *keys, strict=True):
             numerator, denominator = column.rates[which]
-            terms.setdefault(own, []).append((number * numerator, denominator))
-    return {own: Fraction(*pairs[0]) if len(pairs) == 1 else sum_of_terms(pairs) for own, pairs in terms.items()}
+            terms.setdefault(owner, []).append((number * numerator, denominator))
+    return {owner: Fraction(*pairs[0]) if len(pairs) == 1 else sum_of_terms(pairs) for owner, pairs in terms.items()}
 
 
-def _many(owner: Int64Array, place: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> dict[int, Fraction]:
+def _many(owner: Int64Array, rate_of: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> dict[int, Fraction]:
     """Return the sums of owners with many rates, with bounds."""
     owners = owner[rows]
     starts = run_starts(owners)
-    every = [bounded_quotient_sums(column.numbers, column.rates, place, rows, starts) for column in columns]
+    every = [bounded_quotient_sums(column.numbers, column.rates, rate_of, rows, starts) for column in columns]
     parts = [rows[first:end] for first, end in pairwise([*starts.tolist(), len(rows)])]
     sums = {}
-    for own, part, *bounds in zip(owners[starts].tolist(), parts, *every, strict=True):
+    for owner_number, part, *bounds in zip(owners[starts].tolist(), parts, *every, strict=True):
         low, high = (sum(ends) << BITS - PLACES for ends in zip(*bounds, strict=True))
-        sums[own] = sum_within((low, high), partial(_terms, place, part, columns))
+        sums[owner_number] = sum_within((low, high), partial(_terms, rate_of, part, columns))
     return sums
 
 
-def _terms(place: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> Iterator[tuple[int, int]]:
+def _terms(rate_of: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> Iterator[tuple[int, int]]:
     for column in columns:
-        yield from column.terms(place, rows)
+        yield from column.terms(rate_of, rows)
 
 
 _BITS = 60  # of a sum in one word
@@ -179,14 +179,14 @@ def summed(rules: RuleSet, questions: Questions, rows: Scores) -> SummedScores:
 def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedScores:
     """Return sums with those of one participant on questions of one contest that are alike added up.
 
-    Nothing is added if each score is divided by its own time, if one may stand in for another, or if a sum might not
-    fit in its words.
+    Nothing is added if each score is divided by the time that it covers, if one may be imputed for another, or if a
+    sum might not fit in its words.
     """
     rows, over = sums
     if not _adds_alike(rules) or not len(over):
         return sums
-    place = _alike(questions)
-    alike = np.unique(place, return_index=True)[1][place]  # the first question of the same contest and group
+    group = _alike(questions)
+    alike = np.unique(group, return_index=True)[1][group]  # the first question of the same contest and group
     people = int(rows.participant.max()) + 1
     key = alike[rows.question] * people + rows.participant
     order = stable_order(key)
@@ -217,20 +217,20 @@ def _adds_alike(rules: RuleSet) -> bool:
 def _alike(questions: Questions) -> Int64Array:
     """Return a number for each question, the same for those of one contest that are alike."""
     groups = group_questions(questions).group_of
-    _, place = distinct(questions.contest * (int(groups.max()) + 1) + groups)
-    return place
+    _, number = distinct(questions.contest * (int(groups.max()) + 1) + groups)
+    return number
 
 
 def score_terms(rules: RuleSet, groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:
     """Return weight x score of each row as a number at a rate: the index of its rate, shape (n,), and the numbers."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
-    overs, place = distinct(over)
-    pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + place)
+    overs, over_index = distinct(over)
+    pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + over_index)
     fine, rates = fine_bits(rules), []
-    for number, own in zip(*(column.tolist() for column in np.divmod(pairs, len(overs))), strict=True):
+    for number, index in zip(*(column.tolist() for column in np.divmod(pairs, len(overs))), strict=True):
         shared = groups.groups[number]
         unit = groups.per_point[shared.per_point]
-        units = max(divided_by(rules, shared, int(overs[own])), 1)  # in no time, every score is 0
+        units = max(divided_by(rules, shared, int(overs[index])), 1)  # in no time, every score is 0
         rates.append((shared.weight * unit.denominator, unit.numerator * (units << fine) * WEIGHT))
     return pair, [Rated(rows.numerator, rates)]
 
@@ -274,13 +274,13 @@ def with_bounds(
     if rules.imputation in REFERENCE_ROWS or not len(over):
         return sums, NO_BOUNDS
     owner = owners_of(questions, rows, people)
-    _, place = distinct(owner)
-    many = (np.bincount(place)[place] > FEW) | np.isin(owner, owners)
+    _, owner_index = distinct(owner)
+    many = (np.bincount(owner_index)[owner_index] > FEW) | np.isin(owner, owners)
     if not many.any():
         return sums, NO_BOUNDS
-    chosen, rest = np.flatnonzero(many), np.flatnonzero(~many)
+    chosen, others = np.flatnonzero(many), np.flatnonzero(~many)
     bounded = _bounded(rules, group_questions(questions), SummedScores(rows.rows(chosen), over[chosen]), owner[chosen])
-    return SummedScores(rows.rows(rest), over[rest]), bounded
+    return SummedScores(rows.rows(others), over[others]), bounded
 
 
 def _bounded(rules: RuleSet, groups: QuestionGroups, sums: SummedScores, owner: Int64Array) -> BoundedScores:
@@ -298,9 +298,9 @@ def _bounded(rules: RuleSet, groups: QuestionGroups, sums: SummedScores, owner: 
 def _sums_by_key(
     key: Int64Array, terms: tuple[Int64Array, list[Rated]], weight: Int64Array, over: Int64Array
 ) -> BoundedScores:
-    order, (place, columns) = stable_order(key), terms
+    order, (rate_of, columns) = stable_order(key), terms
     starts = run_starts(key[order])
-    first, *others = (wide_quotient_sums(each.numbers, each.rates, place, order, starts) for each in columns)
+    first, *others = (wide_quotient_sums(each.numbers, each.rates, rate_of, order, starts) for each in columns)
     for other in others:
         first = first.plus(other)
     return BoundedScores(key[order][starts], first, *(np.add.reduceat(each[order], starts) for each in (weight, over)))

@@ -63,29 +63,30 @@ def missing_scores(rules: RuleSet, questions: Questions, rows: Scores, consensus
     """Return what counts for a participant without a forecast, in points, by the index of the question.
 
     rows: all scores, those of reference forecasters included. consensus: the participant code of the consensus. A
-    question is left out where the rules put nothing in place of a forecast, or the reference forecaster has no score.
+    question is left out where the rules impute nothing, or the reference forecaster has no score.
     """
     if rules.total in KIND_TOTALS or rules.imputation == "worst":
         kernels = (kernel_of(rules, answer.question) for answer in questions.answers)
         return {number: Fraction(worst_score(kernel)) for number, kernel in enumerate(kernels)}
     if rules.imputation not in REFERENCE_ROWS:
         return {}
-    own = rows.of(consensus + REFERENCE_ROWS.index(rules.imputation))
-    return dict(zip(own.question.tolist(), time_weighted.points(rules, questions, own).exact(), strict=True))
+    reference = rows.of(consensus + REFERENCE_ROWS.index(rules.imputation))
+    scores = time_weighted.points(rules, questions, reference).exact()
+    return dict(zip(reference.question.tolist(), scores, strict=True))
 
 
 def imputable_rows(rules: RuleSet, rows: Scores, consensus: int) -> tuple[Int64Array, Int64Array]:
     """Return the reference forecaster's row on the question of each participant's row that has one, and that row."""
     if rules.imputation not in REFERENCE_ROWS:
         return (np.zeros(0, np.int64),) * 2
-    own = np.flatnonzero(rows.participant == consensus + REFERENCE_ROWS.index(rules.imputation))
+    reference = np.flatnonzero(rows.participant == consensus + REFERENCE_ROWS.index(rules.imputation))
     at = np.full(int(rows.question.max(initial=-1)) + 1, -1)
-    at[rows.question[own]] = own
+    at[rows.question[reference]] = reference
     kept = np.flatnonzero((at[rows.question] >= 0) & (rows.participant < consensus))
     return at[rows.question[kept]], kept
 
 
-CONSENSUS_CODE = -1  # stands for the consensus; -2, -3 and -4 for the others of REFERENCE_ROWS. Their codes in `Scores`
+CONSENSUS_CODE = -1  # of the consensus; -2, -3 and -4 of the others of REFERENCE_ROWS. Their codes in `Scores`
 # change when participants join.
 TermsOf = Callable[[int, int], Iterable[tuple[int, int]]]  # numerators and denominators, by owner and slot
 
@@ -177,13 +178,13 @@ NO_SCORES = ScoreSums((KindSums(Fraction(0), 0, 0),) * len(QUESTION_KINDS), Frac
 class Tally(NamedTuple):
     """Exact sums of the scores on some questions of a contest; tallies of different questions can be added.
 
-    own: the sums of each participant with a score, by code; reference forecasters have CONSENSUS_CODE and less. every:
-    the sums over all the questions, as if a forecast with score 0 stood on each from the opening until scored time
+    by_code: the sums of each participant with a score; reference forecasters have CONSENSUS_CODE and less. every: the
+    sums over all the questions, as if a forecast with score 0 stood on each from the opening until scored time
     ended. imputable: the sums of what would be imputed on the questions on which a participant has a score, by code, if
     the scores of a reference forecaster are imputed.
     """
 
-    own: dict[int, ScoreSums]
+    by_code: dict[int, ScoreSums]
     every: ScoreSums
     imputable: dict[int, ScoreSums]
 
@@ -192,9 +193,9 @@ class Tally(NamedTuple):
         """The weighted mean coverage of a participant whose forecasts stand all the time that is scored."""
         return self.coverage(self.every)
 
-    def coverage(self, own: ScoreSums) -> Fraction:
+    def coverage(self, sums: ScoreSums) -> Fraction:
         """Return the weighted mean coverage over all the questions."""
-        return own.covered * self.per_weight
+        return sums.covered * self.per_weight
 
     @property
     def per_weight(self) -> Fraction:
@@ -204,15 +205,15 @@ class Tally(NamedTuple):
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Return the tally of these and other questions; with sign -1, of these without some of them."""
         return Tally(
-            _added(self.own, other.own, sign),
+            _added(self.by_code, other.by_code, sign),
             self.every.plus(other.every, sign),
             _added(self.imputable, other.imputable, sign),
         )
 
 
 def _added(sums: dict[int, ScoreSums], other: dict[int, ScoreSums], sign: int) -> dict[int, ScoreSums]:
-    found = sums | {code: sums.get(code, NO_SCORES).plus(more, sign) for code, more in other.items()}
-    return {code: each for code, each in found.items() if each.questions}
+    result = sums | {code: sums.get(code, NO_SCORES).plus(more, sign) for code, more in other.items()}
+    return {code: each for code, each in result.items() if each.questions}
 
 
 def reference_labels(facts: Facts) -> tuple[str, ...]:
@@ -262,8 +263,8 @@ def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[P
     """Yield the sums of each participant with a score, in order of code, then those of reference forecasters."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
     labels, per_weight, weights = reference_labels(facts), whole.per_weight, dict[int, Fraction]()
-    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] < 0, abs(item[0]))):
-        score, weight = own.score, own.weight
+    for code, sums in sorted(whole.by_code.items(), key=lambda item: (item[0] < 0, abs(item[0]))):
+        score, weight = sums.score, sums.weight
         if (imputed := imputed_sums(rules, whole, code)).questions:
             score, weight = score + imputed.score, weight + imputed.weight
         if weight not in weights:
@@ -273,10 +274,10 @@ def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[P
             reference=REFERENCE_ROWS[CONSENSUS_CODE - code] if code < 0 else "",
             score=score,
             weight=weights[weight],
-            coverage=own.covered * per_weight,
-            covered=own.covered,
-            questions=own.questions,
-            kinds=tuple(_with_missing(rules, own, every)),
+            coverage=sums.covered * per_weight,
+            covered=sums.covered,
+            questions=sums.questions,
+            kinds=tuple(_with_missing(rules, sums, every)),
         )
 
 
@@ -298,17 +299,17 @@ def tallies_of_sums(
     rows, count = sums
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
-    own = _sums(rules, groups, sums, owner, len(keys))
+    score_sums = _sums(rules, groups, sums, owner, len(keys))
     also, kept = imputable_rows(rules, rows, consensus)
     imputable = _sums(rules, groups, SummedScores(rows.rows(also), count[also]), owner[kept], len(keys))
-    found = [Tally({}, every, {}) for every in _every(questions, groups, part, parts)]
-    owners = zip(*(column.tolist() for column in np.divmod(keys, people)), own, imputable, strict=True)
-    for place, participant, mine, imputed in owners:
+    tallies = [Tally({}, every, {}) for every in _every(questions, groups, part, parts)]
+    owners = zip(*(column.tolist() for column in np.divmod(keys, people)), score_sums, imputable, strict=True)
+    for number, participant, mine, imputed in owners:
         code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
-        found[place].own[code] = mine
+        tallies[number].by_code[code] = mine
         if imputed.questions:
-            found[place].imputable[code] = imputed
-    return found
+            tallies[number].imputable[code] = imputed
+    return tallies
 
 
 def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: TermsOf) -> dict[int, Tally]:
@@ -316,19 +317,19 @@ def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: T
 
     consensus, people: as for the sums. terms: computes the terms of a sum if its bounds leave a doubt.
     """
-    found: dict[int, Tally] = {}
+    tallies: dict[int, Tally] = {}
     slots: dict[int, dict[int, KindSums]] = {}
     columns = (sums.key.tolist(), sums.sums.bounds(), sums.weight.tolist(), sums.over.tolist())
     for key, bounds, weight, over in zip(*columns, strict=True):
         owner, slot = divmod(key, SLOTS)
         low, high = (bound << BITS - PLACES for bound in bounds)
         slots.setdefault(owner, {})[slot] = KindSums(sum_within((low, high), partial(terms, owner, slot)), weight, over)
-    for owner, own in slots.items():
+    for owner, by_slot in slots.items():
         contest, participant = divmod(owner, people)
         code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
-        kinds = tuple(own.get(slot, NO_SCORES.kinds[0]) for slot in range(COVERAGE))
-        found.setdefault(contest, Tally({}, NO_SCORES, {})).own[code] = ScoreSums(kinds, own[COVERAGE].score)
-    return found
+        kinds = tuple(by_slot.get(slot, NO_SCORES.kinds[0]) for slot in range(COVERAGE))
+        tallies.setdefault(contest, Tally({}, NO_SCORES, {})).by_code[code] = ScoreSums(kinds, by_slot[COVERAGE].score)
+    return tallies
 
 
 def _sums(
@@ -353,7 +354,7 @@ def _by_kind(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return, for each owner and kind, the sum of the weights of its questions, 1e-6, and their number.
 
-    kind: index into QUESTION_KINDS. weight, count: of the questions that a row stands for: of each, and how many.
+    kind: index into QUESTION_KINDS. weight, count: of the questions that a row sums up: of each, and how many.
     """
     weights, counts = np.zeros((2, owners, len(QUESTION_KINDS)), np.int64)
     np.add.at(weights, (owner, kind), weight * count)
@@ -368,44 +369,44 @@ def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts
     keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of[weighted], return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     for key, times in zip(keys.tolist(), count.tolist(), strict=True):
-        place, number = divmod(key, len(groups.groups))
+        index, number = divmod(key, len(groups.groups))
         group = groups.groups[number]
         share = group.attainable
-        terms[place].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
+        terms[index].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
     weights, counts = _by_kind(
         kinds_of(groups)[weighted], questions.weight[weighted], np.ones_like(weighted), part, parts
     )
-    for place in range(parts):
-        kinds = zip(weights[place], counts[place], strict=True)
-        yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
+    for index in range(parts):
+        kinds = zip(weights[index], counts[index], strict=True)
+        yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[index]))
 
 
 def imputed_sums(rules: RuleSet, whole: Tally, code: int) -> ScoreSums:
     """Return the sums of the scores that are imputed where a participant has no forecast. code: of the participant.
 
-    A reference forecaster gets none, and stands in only where it has a score. Coverages are not imputed.
+    A reference forecaster gets none, and its score is imputed only where it has one. Coverages are not imputed.
     """
     if rules.imputation == "none" or code < 0:
         return NO_SCORES
     if rules.imputation == "worst":
-        kinds = zip(QUESTION_KINDS, whole.own[code].kinds, whole.every.kinds, strict=True)
+        kinds = zip(QUESTION_KINDS, whole.by_code[code].kinds, whole.every.kinds, strict=True)
         return ScoreSums(tuple(_worst_of_missing(rules, *each) for each in kinds), Fraction(0))
-    reference = whole.own.get(CONSENSUS_CODE - REFERENCE_ROWS.index(rules.imputation), NO_SCORES)
+    reference = whole.by_code.get(CONSENSUS_CODE - REFERENCE_ROWS.index(rules.imputation), NO_SCORES)
     return reference.plus(whole.imputable.get(code, NO_SCORES), -1)
 
 
-def _worst_of_missing(rules: RuleSet, kind: str, own: KindSums, every: KindSums) -> KindSums:
+def _worst_of_missing(rules: RuleSet, kind: str, sums: KindSums, every: KindSums) -> KindSums:
     """Return the sums of the worst score on each question of a kind without a forecast."""
-    weight, questions = every.weight - own.weight, every.questions - own.questions
+    weight, questions = every.weight - sums.weight, every.questions - sums.questions
     score = worst_score(kernel_of_kind(rules, kind)) * weight if questions else 0
     return KindSums(Fraction(score, WEIGHT), weight, questions)
 
 
-def _with_missing(rules: RuleSet, own: ScoreSums, every: ScoreSums) -> Iterator[KindMean]:
+def _with_missing(rules: RuleSet, sums: ScoreSums, every: ScoreSums) -> Iterator[KindMean]:
     """Yield the sums of each kind, with the worst score for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
-    for kind, mine, total in zip(QUESTION_KINDS, own.kinds, every.kinds, strict=True):
+    for kind, mine, total in zip(QUESTION_KINDS, sums.kinds, every.kinds, strict=True):
         if total.questions:
             score = mine.score + _worst_of_missing(rules, kind, mine, total).score
             yield KindMean(kind, score, Fraction(total.weight, WEIGHT), mine.questions, total.questions)

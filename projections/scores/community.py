@@ -122,10 +122,10 @@ def plain_means(rows: Aged, value: Int64Array, finer: int = 1) -> Consensus:
     np.add.at(steps, changes.begins, value)
     np.subtract.at(steps, changes.ends, value)
     busy = np.flatnonzero(changes.stand)
-    whole, rest = np.divmod(np.cumsum(steps)[busy], changes.stand[busy])
+    whole, remainder = np.divmod(np.cumsum(steps)[busy], changes.stand[busy])
     mean = np.zeros_like(steps)
-    more, rest = np.divmod(rest * finer, changes.stand[busy])
-    mean[busy] = round_half_even(whole * finer + more, rest, changes.stand[busy])
+    more, remainder = np.divmod(remainder * finer, changes.stand[busy])
+    mean[busy] = round_half_even(whole * finer + more, remainder, changes.stand[busy])
     return Consensus(changes.instant, changes.stand, mean, mean, changes.begins, changes.ends)
 
 
@@ -140,11 +140,11 @@ def weights(root: int, unit: int) -> Int64Array:
     ([0, 1, 1], [0, 367879441, 556667905, 764946645, 1000000000])
     """
     if root:
-        places = range(max(root - _NEGLIGIBLE[unit], 0) ** 2 + 1, root**2 + 1)
+        indices = range(max(root - _NEGLIGIBLE[unit], 0) ** 2 + 1, root**2 + 1)
         scale = WIDE.multiply(WIDE.exp(-root), unit)
         table = np.zeros(root**2 + 1, np.int64)
-        exact = (WIDE.multiply(_exp_root(place), scale) for place in places)
-        table[places.start :] = [int(WIDE.to_integral_value(weight)) for weight in exact]
+        exact = (WIDE.multiply(_exp_root(index), scale) for index in indices)
+        table[indices.start :] = [int(WIDE.to_integral_value(weight)) for weight in exact]
     else:
         table = np.array([0, 1, 1])
     table.setflags(write=False)
@@ -152,9 +152,9 @@ def weights(root: int, unit: int) -> Int64Array:
 
 
 @lru_cache(maxsize=1 << 16)
-def _exp_root(place: int) -> Decimal:
-    """Return e^√place."""
-    return WIDE.exp(WIDE.sqrt(place))
+def _exp_root(index: int) -> Decimal:
+    """Return e^√index."""
+    return WIDE.exp(WIDE.sqrt(index))
 
 
 class _Changes(NamedTuple):
@@ -167,8 +167,8 @@ class _Changes(NamedTuple):
 
 
 def _changes(start: Int64Array, end: Int64Array) -> _Changes:
-    instant, place = np.unique(np.concatenate([start, end]), return_inverse=True)
-    begins, ends = place[: len(start)], place[len(start) :]
+    instant, index = np.unique(np.concatenate([start, end]), return_inverse=True)
+    begins, ends = index[: len(start)], index[len(start) :]
     steps = np.bincount(begins, minlength=len(instant)) - np.bincount(ends, minlength=len(instant))
     return _Changes(instant, np.cumsum(steps), begins, ends)
 
@@ -199,7 +199,7 @@ def _blocks(changes: _Changes, by_age: Int64Array, unit: int) -> Iterator[_Block
         used, table = np.unique(roots[first:past], return_inverse=True)
         tables = [weights(root, unit) for root in used.tolist()]
         matter = max(map(np.count_nonzero, tables)) + np.count_nonzero(ends[standing] < past)
-        chosen = np.append(standing[-matter:], new)  # the rest have weight 0, even after newer ones end
+        chosen = np.append(standing[-matter:], new)  # the others have weight 0, even after newer ones end
         if len(chosen):
             offset = np.cumsum([0, *map(len, tables[:-1])])[table] + changes.stand[first:past]
             index = _numbers(begins[chosen], ends[chosen], np.arange(first, past, dtype=np.int32), offset)
@@ -213,11 +213,11 @@ def _numbers(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: I
 
     The newest has the number `newest`; an interval that does not stand has the number 0.
     """
-    stands = (begins <= change[:, None]) & (change[:, None] < ends)
-    place = np.cumsum(stands, dtype=np.int64).reshape(stands.shape)  # one change after another
-    place += (newest - place[:, -1])[:, None]
-    place *= stands
-    return place
+    is_standing = (begins <= change[:, None]) & (change[:, None] < ends)
+    number = np.cumsum(is_standing, dtype=np.int64).reshape(is_standing.shape)  # one change after another
+    number += (newest - number[:, -1])[:, None]
+    number *= is_standing
+    return number
 
 
 # --- The community forecast: averages of the members' forecasts on every kind of question.
@@ -349,17 +349,17 @@ def share(doubled: list[Int64Array], outcome: Int64Array, *, squeezed: bool = Fa
     """
     if squeezed:
         doubled = [np.maximum(column - 2 * CHANCE // SQUEEZED, 0) for column in doubled]
-    own = np.choose(outcome, doubled) if len(doubled) <= 32 else np.stack(doubled)[outcome, np.arange(len(outcome))]
+    chosen = np.choose(outcome, doubled) if len(doubled) <= 32 else np.stack(doubled)[outcome, np.arange(len(outcome))]
     total: Int64Array = sum(doubled[1:], doubled[0])
     if squeezed:
-        own, total = own + (total == 0), np.where(total == 0, len(doubled), total)
-        own, total = own * (SQUEEZED - len(doubled)) + total, total * SQUEEZED
+        chosen, total = chosen + (total == 0), np.where(total == 0, len(doubled), total)
+        chosen, total = chosen * (SQUEEZED - len(doubled)) + total, total * SQUEEZED
     total = np.maximum(total, 1)
-    above, rest = np.divmod(own, total)
+    above, remainder = np.divmod(chosen, total)
     for _ in range(_DIGITS // 2 - 1):  # two digits at a time: with very many outcomes the total leaves no room for more
-        digits, rest = np.divmod(rest * 100, total)
+        digits, remainder = np.divmod(remainder * 100, total)
         above = above * 100 + digits
-    shares: Int64Array = 2 * (above * 100 + half_even_many(rest * 100, total))
+    shares: Int64Array = 2 * (above * 100 + half_even_many(remainder * 100, total))
     return shares
 
 

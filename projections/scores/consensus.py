@@ -37,7 +37,7 @@ class Consensus(NamedTuple):
 class Changes(NamedTuple):
     """All begins and ends of n intervals in order of time.
 
-    order: shape (2n,); i < n stands for the begin of interval i, otherwise for the end of interval i - n. instant:
+    order: shape (2n,); i < n is the begin of interval i, otherwise the end of interval i - n. instant:
     shape (m,), increasing. last: the index of the last change at each instant. begins and ends, shape (n,): the index
     of the instant at which each interval begins and ends.
     """
@@ -137,35 +137,35 @@ class _Counts(NamedTuple):
 
 
 def _statistics(
-    rows: _Values, places: Callable[[Int64Array], list[Int64Array]], ordered: Changes | None
+    rows: _Values, indices_of: Callable[[Int64Array], list[Int64Array]], ordered: Changes | None
 ) -> tuple[_Counts, list[Int64Array]]:
     """Return the standing values at some indices of their ascending order, over time; 0 where no value stands.
 
-    places: takes the numbers of standing values and returns one column of indices, from 0, for each wanted value. The
-    second and later values are searched only where their index differs from the first.
+    indices_of: takes the numbers of standing values and returns one column of indices, from 0, for each wanted value.
+    The second and later values are searched only where their index differs from the first.
     """
     n = len(rows.start)
     if not n:
-        return _Counts(*[rows.start] * 4), [rows.start] * len(places(rows.start))
+        return _Counts(*[rows.start] * 4), [rows.start] * len(indices_of(rows.start))
     ordered = ordered or changes(rows.start, rows.end)
     if _stand_at_once(rows.group, ordered):
-        return _at_once(rows, places, ordered)
+        return _at_once(rows, indices_of, ordered)
     ranks, levels = _ranks(rows.group, rows.value)
     order, instant, last, begins, ends = ordered
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
     busy = np.flatnonzero(count)
     changed = np.where(order < n, order, order - n)
-    wanted = places(count[busy])
-    rest = [np.flatnonzero(k != wanted[0]) for k in wanted[1:]]
-    upto = np.concatenate([last[busy], *(last[busy][differs] for differs in rest)]) + 1
-    k = np.concatenate([wanted[0], *(place[differs] for place, differs in zip(wanted[1:], rest, strict=True))])
-    first, *further = np.split(_kth(ranks[changed], sign, upto, k), np.cumsum([len(busy), *map(len, rest[:-1])]))
+    wanted = indices_of(count[busy])
+    differing = [np.flatnonzero(k != wanted[0]) for k in wanted[1:]]
+    upto = np.concatenate([last[busy], *(last[busy][differs] for differs in differing)]) + 1
+    k = np.concatenate([wanted[0], *(index[differs] for index, differs in zip(wanted[1:], differing, strict=True))])
+    first, *further = np.split(_kth(ranks[changed], sign, upto, k), np.cumsum([len(busy), *map(len, differing[:-1])]))
     owner = levels.first[rows.group[changed[last[busy]]]]
     columns = [np.zeros_like(count) for _ in wanted]
     for column in columns:
         column[busy] = levels.value[owner + first]
-    for column, differs, rank in zip(columns[1:], rest, further, strict=True):
+    for column, differs, rank in zip(columns[1:], differing, further, strict=True):
         column[busy[differs]] = levels.value[owner[differs] + rank]
     return _Counts(instant, count, begins, ends), columns
 
@@ -177,7 +177,7 @@ def _stand_at_once(group: Int64Array, ordered: Changes) -> bool:
 
 
 def _at_once(
-    rows: _Values, places: Callable[[Int64Array], list[Int64Array]], ordered: Changes
+    rows: _Values, indices_of: Callable[[Int64Array], list[Int64Array]], ordered: Changes
 ) -> tuple[_Counts, list[Int64Array]]:
     """Return what `_statistics` does where groups stand at once, as at a spot: sorting is enough."""
     order = stable_order((rows.group << VALUE_BITS) | rows.value)
@@ -185,9 +185,9 @@ def _at_once(
     begins = ordered.begins[order[starts]]
     count, columns = np.zeros_like(ordered.instant), []
     count[begins] = np.diff(starts, append=len(order))
-    for place in places(count[begins]):
+    for index in indices_of(count[begins]):
         columns.append(np.zeros_like(count))
-        columns[-1][begins] = value[starts + place]
+        columns[-1][begins] = value[starts + index]
     return _Counts(ordered.instant, count, ordered.begins, ordered.ends), columns
 
 
@@ -206,11 +206,11 @@ def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     sorted_group = key >> VALUE_BITS
     other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
     distinct = np.append(True, key[1:] != key[:-1])
-    place = np.cumsum(distinct) - 1
+    level = np.cumsum(distinct) - 1
     first = np.zeros(int(sorted_group[-1]) + 1, np.int64)
-    first[sorted_group[other_group]] = place[other_group]
+    first[sorted_group[other_group]] = level[other_group]
     ranks = np.empty(len(order), np.int64)
-    ranks[order] = place - first[sorted_group]
+    ranks[order] = level - first[sorted_group]
     return ranks, _Levels(key[distinct] & ((1 << VALUE_BITS) - 1), first)
 
 
@@ -239,9 +239,9 @@ def _descend(ranks: NDArray[Any], sign: Int64Array, upto: Int32Array, k: Int32Ar
         smaller = ~larger
         np.cumsum(weights * smaller, out=before[1:])
         sums = before.take(upto)
-        standing, place = (sums >> 32).astype(np.int32), (sums & _LOW_HALF).astype(np.int32)
+        standing, below = (sums >> 32).astype(np.int32), (sums & _LOW_HALF).astype(np.int32)
         up = k >= standing
-        upto = np.where(up, np.int32(before[-1] & _LOW_HALF) + upto - place, place)
+        upto = np.where(up, np.int32(before[-1] & _LOW_HALF) + upto - below, below)
         k = k - standing * up
         rank += rank + up
         if bit:
@@ -327,15 +327,15 @@ def _medians(
     consensus = medians(standing.start + shift[question], standing.end + shift[question], question, chance)
     owner = np.zeros(len(consensus.instant), np.int64)
     owner[consensus.begins] = question
-    stands = np.flatnonzero(consensus.stand)
-    owner = np.maximum.accumulate(owner)[stands]
+    busy = np.flatnonzero(consensus.stand)
+    owner = np.maximum.accumulate(owner)[busy]
     return Medians(
         question=owner,
         outcome=outcome[owner],
-        start=consensus.instant[stands] - shift[owner],
-        end=consensus.instant[stands + 1] - shift[owner],
-        stand=consensus.stand[stands],
-        median=(consensus.low[stands] + consensus.high[stands]) * _HALVES,
+        start=consensus.instant[busy] - shift[owner],
+        end=consensus.instant[busy + 1] - shift[owner],
+        stand=consensus.stand[busy],
+        median=(consensus.low[busy] + consensus.high[busy]) * _HALVES,
     )
 
 
@@ -374,16 +374,18 @@ class LeaveOneOut(NamedTuple):
         """Return twice the median of the others, for members with these probabilities in these steps; shape (n,)."""
         return self.doubled[self.side(chance, step), step]
 
-    def earned_in(self, own: Int64Array, chance: Int64Array, step: Int64Array) -> WideInt:
-        """Return what kernel scores `own` of these probabilities earn, each in a single step; shape (n,)."""
-        return WideInt.product(own - self.kernel[self.side(chance, step), step], self.lasts[step])
+    def earned_in(self, kernel_scores: Int64Array, chance: Int64Array, step: Int64Array) -> WideInt:
+        """Return what forecasts with these scores and probabilities earn, each in a single step; shape (n,)."""
+        return WideInt.product(kernel_scores - self.kernel[self.side(chance, step), step], self.lasts[step])
 
-    def earned(self, own: Int64Array, chance: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
+    def earned(self, kernel_scores: Int64Array, chance: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
         """Return what they earn from each begin to each end, all steps of one question; shape (n,)."""
         below, at, above = self.kernel
         weight = np.append(0, np.cumsum(self.lasts))
         imputed = WideInt.product(below, self.lasts).prefix_sums()
-        earned = WideInt.product(own, weight[ends] - weight[begins]) - (imputed.take(ends) - imputed.take(begins))
+        earned = WideInt.product(kernel_scores, weight[ends] - weight[begins]) - (
+            imputed.take(ends) - imputed.take(begins)
+        )
         rank, k, exists = self._ranks(chance, begins)
         passed, order, first, past = _descend_others(
             rank, WideInt.product(above - below, self.lasts), k, (begins, ends)
@@ -398,13 +400,13 @@ class LeaveOneOut(NamedTuple):
         Returns the rank of each step's pivot, shape (m,); the number of pivots below each probability, and whether a
         pivot equals it, shape (n,).
         """
-        levels, place = np.unique((self.question << VALUE_BITS) | self.pivot, return_inverse=True)
+        levels, level = np.unique((self.question << VALUE_BITS) | self.pivot, return_inverse=True)
         first = np.searchsorted(levels, np.arange(int(self.question.max()) + 1) << VALUE_BITS)
         question = self.question[begins]
         key = (question << VALUE_BITS) | chance
-        place_of_chance = np.searchsorted(levels, key)
-        exists = levels[np.minimum(place_of_chance, len(levels) - 1)] == key
-        return place - first[self.question], place_of_chance - first[question], exists
+        level_of_chance = np.searchsorted(levels, key)
+        exists = levels[np.minimum(level_of_chance, len(levels) - 1)] == key
+        return level - first[self.question], level_of_chance - first[question], exists
 
 
 def leave_one_out(

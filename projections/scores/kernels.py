@@ -21,8 +21,8 @@ from forecast_ledger.projections.scores.range_kernels import (
     Numbers,
     absolute,
     crps,
+    fraction_of,
     pinball,
-    place_of,
     quantum,
     squared,
     squares,
@@ -124,16 +124,16 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
     """
     blocks = []
     for block in numbers.blocks():
-        chances, begins, place = block.columns()
+        chances, begins, index = block.columns()
         upto = np.cumsum(chances)
         upto -= np.repeat(upto[begins] - chances[begins], block.width)
-        missed = upto - np.where(place >= np.repeat(block.outcome, block.width), PROBABILITY, 0)
+        missed = upto - np.where(index >= np.repeat(block.outcome, block.width), PROBABILITY, 0)
         splits = block.width - 1
-        whole, rest = np.divmod(missed * missed, np.repeat(splits, block.width))
-        carried, rest = np.divmod(np.add.reduceat(rest, begins), splits)
-        # 2 (whole + rest / splits) / (PROBABILITY² / QUANTUM), in two steps that fit in 64 bits, the first of them even
+        whole, remainder = np.divmod(missed * missed, np.repeat(splits, block.width))
+        carried, remainder = np.divmod(np.add.reduceat(remainder, begins), splits)
+        # 2 (whole + remainder / splits) / (PROBABILITY² / QUANTUM), in two steps that fit in 64 bits, the first even
         quanta, left = np.divmod(np.add.reduceat(whole, begins) + carried, PROBABILITY**2 // QUANTUM)
-        blocks.append(2 * quanta + half_even_many(2 * (left * splits + rest), PROBABILITY**2 // QUANTUM * splits))
+        blocks.append(2 * quanta + half_even_many(2 * (left * splits + remainder), PROBABILITY**2 // QUANTUM * splits))
     scores = _joined(blocks)
     for rows, missed, unit in numbers.missed():
         squares = np.square(np.cumsum(missed, axis=1)[:, :-1])
@@ -151,9 +151,9 @@ def error(numbers: Numbers) -> Int64Array:
     """
     blocks = []
     for block in numbers.blocks():
-        chances, begins, place = block.columns()
+        chances, begins, index = block.columns()
         most = np.repeat(np.maximum.reduceat(chances, begins), block.width)
-        first = np.minimum.reduceat(np.where(chances == most, place, len(chances)), begins)
+        first = np.minimum.reduceat(np.where(chances == most, index, len(chances)), begins)
         blocks.append((first != block.outcome) * QUANTUM)
     return _joined(blocks)
 
@@ -247,10 +247,10 @@ def _spherical_uniform(uniform: Uniform) -> int:
 
 
 def _crps_uniform(uniform: Uniform) -> int:
-    """(y³ + (1 - y)³) / 3, y the place of the answer on the range, which runs from 0 to 1."""
+    """(y³ + (1 - y)³) / 3, y the position of the answer on the range, which runs from 0 to 1."""
     if uniform.span is None:
         raise ValueError("the kernel crps needs the range of the question")
-    answer = place_of(uniform.value, uniform.span)
+    answer = fraction_of(uniform.value, uniform.span)
     thirds, over = (answer**3 + (1 - answer) ** 3).as_integer_ratio()
     return half_even(thirds * QUANTUM, 3 * over)
 

@@ -119,8 +119,8 @@ class Numbers(NamedTuple):
     def columns(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return all numbers in one column, where each forecast begins, and each number's index in its forecast."""
         begins = np.cumsum(self.width) - self.width
-        place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
-        return self.flat[np.repeat(self.start, self.width) + place], begins, place
+        index = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
+        return self.flat[np.repeat(self.start, self.width) + index], begins, index
 
     def tables(self, key: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the forecasts of each key in blocks: their indices, shape (m,), and their numbers, shape (m, width).
@@ -161,8 +161,8 @@ def transformed(name: str, numbers: Numbers) -> Numbers:
     """Return forecasts by quantiles or samples with the transform of each value and answer, in 1e-12.
 
     >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,), decimals=0)
-    >>> found = transformed("log_shifted", Numbers(*map(np.array, ([0, 1], [1], [1], [1], [0])), [span], ["3"]))
-    >>> found.flat.tolist(), found.start.tolist(), found.values
+    >>> result = transformed("log_shifted", Numbers(*map(np.array, ([0, 1], [1], [1], [1], [0])), [span], ["3"]))
+    >>> result.flat.tolist(), result.start.tolist(), result.values
     ([693147180560], [0], ['1.386294361120'])
     """
     row = TRANSFORMS[name]
@@ -223,7 +223,7 @@ TRANSFORMS: dict[str, Transform] = {
 }
 
 
-_FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded
+_FINE = Decimal("1e-30")  # unit to which a fraction of a logarithmic range is rounded
 _MEDIAN = (500_000_000,)  # 1e-9: the level of the median alone
 _POWERS = [10**power for power in range(12, -1, -1)]
 _LARGEST_LOSS = 4 * 10**17  # of a kernel in its unit: twice 2 x LARGEST_MEASURE, in four digits more
@@ -235,7 +235,7 @@ def crps(numbers: Numbers) -> Int64Array:
     """The continuous ranked probability score ∫ (F(x) - 1{x >= y})² dx over the range as 0 to 1, from 0 to 1.
 
     F is linear in each bin. An answer y beyond the range counts as the nearer end of the range. On a logarithmic range
-    x is the place on the logarithmic scale.
+    x is the position on the logarithmic scale.
 
     >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
     >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
@@ -244,15 +244,15 @@ def crps(numbers: Numbers) -> Int64Array:
     at = np.zeros(len(numbers.spans), np.int64)  # the bin with the answer, from 0
     shares: list[tuple[Fraction, ...]] = [(Fraction(0),) * 3] * len(numbers.spans)
     for number, span in numbers.numeric_questions():
-        place = place_of(numbers.values[number], span) * span.bins
-        at[number] = min(int(place // 1), span.bins - 1)
-        below = place - int(at[number])  # the part of the bin below the answer
+        position = fraction_of(numbers.values[number], span) * span.bins
+        at[number] = min(int(position // 1), span.bins - 1)
+        below = position - int(at[number])  # the part of the bin below the answer
         shares[number] = (1 - below) ** 2, 1 - below**2, below
     near, scores = floats(np.array(shares, object)).reshape(-1, 3), np.zeros(len(numbers.width), np.int64)
     for rows, heights in numbers.tables(numbers.width):
         question = numbers.question[rows]
-        own_shares = [shares[number] for number in question.tolist()]
-        scores[rows] = _crps(heights, at[question], near[question], own_shares)
+        row_shares = [shares[number] for number in question.tolist()]
+        scores[rows] = _crps(heights, at[question], near[question], row_shares)
     return scores
 
 
@@ -294,8 +294,8 @@ def dispersion(numbers: Numbers) -> Int64Array:
     form, losses = _losses(numbers)
     scores = np.zeros(len(numbers.width), np.int64)
     for rows, quantiles in numbers.tables(form[numbers.question]):
-        own = _central(quantiles)
-        scores[rows] = losses[form[numbers.question[rows[0]]]].scores(quantiles, own, own.astype(object))
+        medians = _central(quantiles)
+        scores[rows] = losses[form[numbers.question[rows[0]]]].scores(quantiles, medians, medians.astype(object))
     return scores
 
 
@@ -340,7 +340,7 @@ def _losses(numbers: Numbers) -> tuple[Int64Array, list["_Loss"]]:
 
 
 def _answers(numbers: Numbers) -> tuple[Int64Array, _Integers]:
-    """Return the answer of each question as its whole units and the rest as n / d, shape (q, 3), narrow and exact."""
+    """Return the answer of each question as its whole units and the remainder n / d, shape (q, 3), narrow and exact."""
     exact = np.zeros((len(numbers.spans), 3), object)
     for number, span in numbers.numeric_questions():
         answer = Fraction(numbers.values[number]) * 10**span.decimals
@@ -398,14 +398,14 @@ def absolute(numbers: Numbers) -> Int64Array:
 
 
 @lru_cache(maxsize=65_536)
-def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
-    """Return the place of a value on a range, from 0 (lower bound) to 1; a value beyond a bound counts as the bound.
+def fraction_of(value: str | Fraction, span: NumericRange) -> Fraction:
+    """Return how far along a range a value is, from 0 (lower bound) to 1; a value beyond a bound counts as the bound.
 
     It is exact on a linear range, and rounded to thirty decimals on a logarithmic one.
 
-    >>> place_of("2", NumericRange(lower="1", upper="4"))
+    >>> fraction_of("2", NumericRange(lower="1", upper="4"))
     Fraction(1, 3)
-    >>> place_of("10", NumericRange(lower="1", upper="100", zero_point="0"))
+    >>> fraction_of("10", NumericRange(lower="1", upper="100", zero_point="0"))
     Fraction(1, 2)
     """
     lower, upper = Fraction(span.lower), Fraction(span.upper)
@@ -420,8 +420,8 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
     return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
 
 
-def value_at(place: Fraction, span: NumericRange) -> Fraction:
-    """Return the value at a place of a range, from 0 (lower bound) to 1: the inverse of `place_of`.
+def value_at(fraction: Fraction, span: NumericRange) -> Fraction:
+    """Return the value at a fraction of a range, from 0 (lower bound) to 1: the inverse of `fraction_of`.
 
     It is exact on a linear range, and rounded to at least sixty digits on a logarithmic one.
 
@@ -431,13 +431,13 @@ def value_at(place: Fraction, span: NumericRange) -> Fraction:
     Fraction(10, 1)
     """
     lower, upper = Fraction(span.lower), Fraction(span.upper)
-    if span.zero_point is None or place in {0, 1}:
-        return lower + place * (upper - lower)
+    if span.zero_point is None or fraction in {0, 1}:
+        return lower + fraction * (upper - lower)
     zero = Fraction(span.zero_point)
     ratio = Fraction(upper - zero, lower - zero)
     precise = Context(60 + len(str(ratio.denominator)), ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
     whole = precise.ln(precise.divide(ratio.numerator, ratio.denominator))
-    power = precise.exp(precise.divide(precise.multiply(whole, place.numerator), place.denominator))
+    power = precise.exp(precise.divide(precise.multiply(whole, fraction.numerator), fraction.denominator))
     return zero + (lower - zero) * Fraction(power)
 
 
@@ -534,7 +534,7 @@ def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[
 
     at: the bin with the answer. shares: for each row, the factors of the heights of that bin's two edges and of 1 that
     are subtracted; near: the same as floats, (m, 3). With a and b the heights at the edges of a bin, its ∫ F² is
-    (a² + ab + b²) / 3 and its ∫ F is (a + b) / 2. The terms that do not depend on the place of the answer within its
+    (a² + ab + b²) / 3 and its ∫ F is (a + b) / 2. The terms that do not depend on where the answer lies within its
     bin are exact integers; the others are estimated, and computed exactly only where the estimate leaves a doubt.
     """
     bins, row = heights.shape[1] - 1, np.arange(len(heights))
@@ -562,5 +562,5 @@ def _thrice_squares(heights: NDArray[Any]) -> NDArray[Any]:
 
 
 def _distance(point: int, value: str, span: NumericRange) -> int:
-    gap = abs(place_of(Fraction(point, 10**span.decimals), span) - place_of(value, span))
+    gap = abs(fraction_of(Fraction(point, 10**span.decimals), span) - fraction_of(value, span))
     return half_even(gap.numerator * QUANTUM, gap.denominator)

@@ -47,30 +47,30 @@ class Against(NamedTuple):
     weight: WideInt | Int64Array
     level: WideInt
 
-    def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
-        """Return what the kernel scores `own` earn from each begin to each end; shape (n,)."""
+    def earned(self, kernel_scores: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
+        """Return what forecasts with these kernel scores earn from each begin to each end; shape (n,)."""
         level = self.level.prefix_sums()
         imputed = level.take(ends) - level.take(begins)
         if isinstance(self.weight, WideInt):
             wide = self.weight.prefix_sums()
-            return (wide.take(ends) - wide.take(begins)).times(own) - imputed
+            return (wide.take(ends) - wide.take(begins)).times(kernel_scores) - imputed
         weight = np.append(0, np.cumsum(self.weight))
-        return WideInt.product(own, weight[ends] - weight[begins]) - imputed
+        return WideInt.product(kernel_scores, weight[ends] - weight[begins]) - imputed
 
 
 class Scored(NamedTuple):
     """Scored forecasts; shape (n,).
 
-    own: kernel scores. doubled: twice the probability of the outcome, 1e-10. member: whether members made them.
+    doubled: twice the probability of the outcome, 1e-10. member: whether members made them.
     """
 
-    own: Int64Array
+    kernel_scores: Int64Array
     doubled: Int64Array
     member: BoolArray
 
     def of(self, index: Int64Array) -> "Scored":
         """Return the forecasts at these indices."""
-        return Scored(self.own[index], self.doubled[index], self.member[index])
+        return Scored(self.kernel_scores[index], self.doubled[index], self.member[index])
 
 
 class Compared(NamedTuple):
@@ -78,7 +78,7 @@ class Compared(NamedTuple):
 
     members, outsiders: the reference of members and of participants who are not members. doubled, kernel: if the
     reference is the consensus, twice its probability of the outcome and its kernel score in each step. leave_one_out:
-    if the reference of members is the median of the other members, that reference; it takes the place of `members`.
+    if the reference of members is the median of the other members, that reference, in use instead of `members`.
     """
 
     steps: Steps
@@ -90,21 +90,21 @@ class Compared(NamedTuple):
 
     def earned(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
         """Return what forecasts earn from each begin to each end; shape (n,)."""
-        own = rows.own
+        scores = rows.kernel_scores
         if self.leave_one_out is not None:
-            earned = self.leave_one_out.earned(own, rows.doubled // 2, begins, ends)
+            earned = self.leave_one_out.earned(scores, rows.doubled // 2, begins, ends)
         else:
-            earned = self.members.earned(own, begins, ends)
+            earned = self.members.earned(scores, begins, ends)
         if rows.member.all() or (self.outsiders is self.members and self.leave_one_out is None):
             return earned
-        return _by_member(rows.member, earned, self.outsiders.earned(own, begins, ends))
+        return _by_member(rows.member, earned, self.outsiders.earned(scores, begins, ends))
 
     def earned_between_changes(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
         """Return what `earned` does, if none of `changes` lies between a begin and its end; shape (n,)."""
         if self.leave_one_out is None:
             return self.earned(rows, begins, ends)
-        earned = self.leave_one_out.earned_in(rows.own, rows.doubled // 2, begins)
-        return _by_member(rows.member, earned, self.outsiders.earned(rows.own, begins, ends))
+        earned = self.leave_one_out.earned_in(rows.kernel_scores, rows.doubled // 2, begins)
+        return _by_member(rows.member, earned, self.outsiders.earned(rows.kernel_scores, begins, ends))
 
     def reference(self, rows: Scored, step: Int64Array) -> Int64Array:
         """Return twice the probability, 1e-10, of each forecast's consensus in each step; -1 without a consensus."""
@@ -167,7 +167,9 @@ def fine_bits(rules: RuleSet) -> int:
     return _FINE_BITS[rules.sampling] - _ROOM * bool(kernels_of(rules) & {*UNBOUNDED})
 
 
-def against_peers(timeline: Steps, own: Int64Array, member: BoolArray, fine: int, *, leave_out_own: bool) -> Against:
+def against_peers(
+    timeline: Steps, kernel_scores: Int64Array, member: BoolArray, fine: int, *, leave_out_self: bool
+) -> Against:
     """Compare with the mean of members: n / (n - 1) x (L - mean of all n) for a member, else L - mean of all n.
 
     n / (n - 1) and the fraction of the mean are rounded half-even once in each step, to 2^-fine of a unit of time and
@@ -176,17 +178,17 @@ def against_peers(timeline: Steps, own: Int64Array, member: BoolArray, fine: int
     not a member earns 0 only while no member has a standing forecast.
     Source: Metaculus, Scores FAQ, "What is the Peer score?".
     """
-    enough = timeline.stand > leave_out_own
-    count = np.where(enough, timeline.stand - leave_out_own, 1)
+    enough = timeline.stand > leave_out_self
+    count = np.where(enough, timeline.stand - leave_out_self, 1)
     lasts = np.where(enough, timeline.lasts, 0)
-    mean, rest = _means(timeline, own, member, np.where(enough, timeline.stand, 1))
+    mean, remainder = _means(timeline, kernel_scores, member, np.where(enough, timeline.stand, 1))
     wholes, left = np.divmod(lasts, count)
     weight = WideInt.from_int64(lasts).shifted(fine)
-    if leave_out_own:  # n / (n - 1) is 1 + 1 / (n - 1)
+    if leave_out_self:  # n / (n - 1) is 1 + 1 / (n - 1)
         weight = (weight + WideInt.from_int64(wholes).shifted(fine) + _fractions(left, count, fine)).carried()
-    # rest x lasts / count = rest x wholes + rest x left / count
-    above, below = np.divmod(rest * left, count)
-    beyond = WideInt.from_int64(rest * wholes + above).shifted(fine) + _fractions(below, count, fine)
+    # remainder x lasts / count = remainder x wholes + remainder x left / count
+    above, below = np.divmod(remainder * left, count)
+    beyond = WideInt.from_int64(remainder * wholes + above).shifted(fine) + _fractions(below, count, fine)
     return Against(weight, (weight.times(mean) + beyond).carried())
 
 
@@ -194,31 +196,33 @@ def _fractions(part: Int64Array, whole: Int64Array, fine: int) -> WideInt:
     """Return part / whole, 0 <= part < whole, in 2^-fine, rounded half-even once; fine up to 60."""
     first = min(fine, _FRACTION_BITS)
     further = fine - first
-    high, rest = np.divmod(part << first, whole)
-    return WideInt.from_int64(high).shifted(further) + WideInt.from_int64(half_even_many(rest << further, whole))
+    high, remainder = np.divmod(part << first, whole)
+    return WideInt.from_int64(high).shifted(further) + WideInt.from_int64(half_even_many(remainder << further, whole))
 
 
-def _means(timeline: Steps, own: Int64Array, member: BoolArray, count: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _means(
+    timeline: Steps, kernel_scores: Int64Array, member: BoolArray, count: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Divide Σ L over the standing members of each step by count: quotient and remainder.
 
     It is done in two halves, since Σ L may not fit in 64 bits.
     """
     halves = []
-    for half in (own >> _HALF_BITS, own & _HALF_MASK):
+    for half in (kernel_scores >> _HALF_BITS, kernel_scores & _HALF_MASK):
         change = np.zeros_like(timeline.instant)
         np.add.at(change, timeline.begins[member], half[member])
         np.subtract.at(change, timeline.ends[member], half[member])
         halves.append(np.cumsum(change))
-    above, rest = np.divmod(halves[0], count)
-    below, rest = np.divmod((rest << _HALF_BITS) + halves[1], count)
-    return (above << _HALF_BITS) + below, rest
+    above, remainder = np.divmod(halves[0], count)
+    below, remainder = np.divmod((remainder << _HALF_BITS) + halves[1], count)
+    return (above << _HALF_BITS) + below, remainder
 
 
 def refined(consensus: Consensus, timeline: Steps, at: Int64Array | slice = slice(None)) -> Consensus:
     """Return the consensus at every instant of the steps, or at some, where the steps include all of its instants."""
-    place = latest(consensus.instant, timeline, at)
-    before = place < 0
-    stand, low, high = (np.where(before, 0, column[place]) for column in consensus[1:4])
+    index = latest(consensus.instant, timeline, at)
+    before = index < 0
+    stand, low, high = (np.where(before, 0, column[index]) for column in consensus[1:4])
     return Consensus(timeline.instant[at], stand, low, high, timeline.begins, timeline.ends)
 
 
@@ -229,5 +233,5 @@ def latest(instant: Int64Array, timeline: Steps, at: Int64Array | slice = slice(
     """
     if len(instant) == len(timeline.instant):  # the same instants
         return np.arange(len(timeline.instant))[at]
-    place: Int64Array = np.searchsorted(instant, timeline.instant[at], "right") - 1
-    return place
+    index: Int64Array = np.searchsorted(instant, timeline.instant[at], "right") - 1
+    return index

@@ -51,21 +51,21 @@ from forecast_ledger.projections.scores.scored_questions import NAMED, UNORDERED
 from forecast_ledger.projections.scores.terms import Layout, Terms, Timeline, forms, layouts, numbers, rebased
 
 
-def median_scores(members: Intervals, own: Int64Array, ordered: Changes | None = None) -> Consensus:
+def median_scores(members: Intervals, kernel_scores: Int64Array, ordered: Changes | None = None) -> Consensus:
     """Return the two middle kernel scores of members over time; 0 where no member stands. O(n log n).
 
-    members: when their forecasts stand, questions apart. own: the kernel score of each, shape (n,). ordered: the
-    changes of these intervals, if they have been computed.
+    members: when their forecasts stand, questions apart. kernel_scores: of each, shape (n,). ordered: the changes of
+    these intervals, if they have been computed.
 
     >>> standing = Intervals(*(np.array(column) for column in ([0, 1], [0, 0], [4, 5], [0, 1], [3, 2])))
     >>> middle = median_scores(standing, np.array([-7, 20]))
     >>> middle.low.tolist(), middle.high.tolist()
     ([-7, -7, -7, 0], [-7, 20, -7, 0])
     """
-    if not len(own):
-        return Consensus(*[own] * 6)
-    levels, place = np.unique(own, return_inverse=True)
-    middle = medians(members.start, members.end, members.question, place, ordered)
+    if not len(kernel_scores):
+        return Consensus(*[kernel_scores] * 6)
+    levels, level = np.unique(kernel_scores, return_inverse=True)
+    middle = medians(members.start, members.end, members.question, level, ordered)
     low, high = (np.where(middle.stand > 0, levels[column], 0) for column in (middle.low, middle.high))
     return middle._replace(low=low, high=high)
 
@@ -173,15 +173,15 @@ def consensus(rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: Time
 
 def _where(group: _ConsensusGroup, terms: Terms, timeline: Timeline) -> tuple[Int64Array, Int64Array]:
     """Return the intervals of members on the questions of a group, and the steps in which one of them stands."""
-    steps, owned = timeline.steps, group.questions[timeline.question]
+    steps, of_group = timeline.steps, group.questions[timeline.question]
     if group.layout is None:
         rows = np.flatnonzero(terms.member & group.questions[terms.standing.question])
-        return rows, np.flatnonzero(owned & (steps.stand > 0))
+        return rows, np.flatnonzero(of_group & (steps.stand > 0))
     rows = group.layout.rows[terms.member[group.layout.rows]]
     stand = np.zeros(len(timeline.question), np.int64)
     np.add.at(stand, steps.begins[rows], 1)
     np.subtract.at(stand, steps.ends[rows], 1)
-    return rows, np.flatnonzero(owned & (np.cumsum(stand) > 0))
+    return rows, np.flatnonzero(of_group & (np.cumsum(stand) > 0))
 
 
 def _spread(table: Int64Array, layout: Layout, questions: Questions) -> Int64Array:
@@ -207,8 +207,8 @@ def _averages(
     standing, by_chance = timeline.standing.of(rows), group.kernel.of_chance is not None
     columns = [terms.doubled[rows] // 2]
     if group.width:
-        places = range(group.width) if group.layout is None else group.layout.given.tolist()
-        columns = _columns(forecasts, standing, places, questions if by_chance else None)
+        indices = range(group.width) if group.layout is None else group.layout.given.tolist()
+        columns = _columns(forecasts, standing, indices, questions if by_chance else None)
     ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
     average, finer = community.average(rules, named=group.form in _NAMED, fine=by_chance, ordered=ordered)
     aged = Aged(standing.start, standing.end, standing.question, timeline.age[rows])
@@ -228,11 +228,11 @@ def against_others(rules: RuleSet, terms: Terms, timeline: Timeline) -> LeaveOne
 
 
 def _columns(
-    forecasts: Forecasts, standing: Intervals, places: Iterable[int], questions: Questions | None
+    forecasts: Forecasts, standing: Intervals, indices: Iterable[int], questions: Questions | None
 ) -> list[Int64Array]:
     """Return each number of the forecasts; where a kernel scores probabilities, in 1e-10 and limited as scored."""
     start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
-    columns = (forecasts.chances[start + place] for place in places)
+    columns = (forecasts.chances[start + index] for index in indices)
     if questions is None:
         return list(columns)
     return [questions.as_scored(column * unit, standing.question) for column in columns]
@@ -241,7 +241,7 @@ def _columns(
 _PPM = 10**6
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """What a reference forecaster knows: the facts, and one question, by its number."""
 
     facts: Facts
@@ -288,9 +288,9 @@ def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> F
             continue
         code = code_of(facts, name)
         for number in range(len(questions.code)):
-            asked = _Asked(facts, rules, questions, number)
-            for statement in FORECASTERS[name].forecasts(asked):
-                at, recorded_at = max(statement.at, asked.opens), max(statement.recorded_at, asked.opens)
+            request = _Request(facts, rules, questions, number)
+            for statement in FORECASTERS[name].forecasts(request):
+                at, recorded_at = max(statement.at, request.opens), max(statement.recorded_at, request.opens)
                 rows.append((statement.position, at, recorded_at, number, code))
                 lengths.append(len(statement.numbers))
                 numbers += statement.numbers
@@ -299,41 +299,41 @@ def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> F
     return join_pages([ForecastPage._make([*columns, made, until, int64_array(lengths), int64_array(numbers)])])[0]
 
 
-def _always_half(asked: _Asked) -> Iterator[_Statement]:
+def _always_half(request: _Request) -> Iterator[_Statement]:
     """Yield one half for yes, from the opening; nothing on questions that are not binary."""
-    if asked.questions.answers[asked.number].question.kind == "binary":
-        yield _from_opening(asked, [PROBABILITY // 2] * 2)
+    if request.questions.answers[request.number].question.kind == "binary":
+        yield _from_opening(request, [PROBABILITY // 2] * 2)
 
 
-def _uniform(asked: _Asked) -> Iterator[_Statement]:
+def _uniform(request: _Request) -> Iterator[_Statement]:
     """Yield the uniform distribution, from the opening: that of the reference `uniform`; on levels, its quantiles.
 
     Kernels of the probability of the outcome give an open end `open_end_ppm`; the others, which measure distances on
     the range, have all probability inside it.
     """
-    question = asked.questions.answers[asked.number].question
+    question = request.questions.answers[request.number].question
     if question.range is None:
-        yield from _uniform_of_named(asked)
+        yield from _uniform_of_named(request)
     else:
-        by_chance = KERNELS[kernel_of(asked.rules, question)].of_chance is not None
-        yield _from_opening(asked, uniform_numbers(question.range, asked.rules.open_end_ppm if by_chance else 0))
+        by_chance = KERNELS[kernel_of(request.rules, question)].of_chance is not None
+        yield _from_opening(request, uniform_numbers(question.range, request.rules.open_end_ppm if by_chance else 0))
 
 
-def _uniform_of_named(asked: _Asked) -> Iterator[_Statement]:
+def _uniform_of_named(request: _Request) -> Iterator[_Statement]:
     """Yield the uniform distribution of the named outcomes; if they change, again once forecasts give others."""
-    outcomes = asked.questions.answers[asked.number].question.outcomes
-    changed = asked.facts.changed.get(asked.code)
+    outcomes = request.questions.answers[request.number].question.outcomes
+    changed = request.facts.changed.get(request.code)
     if changed is None:
-        yield _from_opening(asked, apportion(PROBABILITY, [1] * len(outcomes)))
+        yield _from_opening(request, apportion(PROBABILITY, [1] * len(outcomes)))
         return
-    as_of = int(asked.questions.as_of[asked.number])
+    as_of = int(request.questions.as_of[request.number])
     changes = [change for change in changed.changes if change.position <= as_of]
     counted_from = changed._replace(changes=tuple(changes)).counted_from()
     for number in range(len(changes) + 1):
         given = changed._replace(changes=tuple(changes[:number])).given()
         numbers = _laid_out(changed, given, apportion(PROBABILITY, [1] * len(given)))
         if not number:
-            yield _from_opening(asked, numbers)
+            yield _from_opening(request, numbers)
             continue
         change = changes[number - 1]
         yield _Statement(change.position, change.ends_at, counted_from[number - 1], numbers)
@@ -350,7 +350,7 @@ def _laid_out(changed: ChangedOutcomes, given: Sequence[int], numbers: Sequence[
 def uniform_numbers(span: NumericRange, open_end_ppm: int) -> list[int]:
     """Return the uniform distribution on a range: heights at the edges of bins, 1e-10, or quantiles in its unit.
 
-    Each open end has the probability open_end_ppm; the bins share the rest equally. Quantiles are those of the range
+    Each open end has the probability open_end_ppm; bins share what remains equally. Quantiles are those of the range
     without open ends, and samples are its quantiles at the middles of equal shares. Rounded half-even once.
 
     >>> uniform_numbers(NumericRange(lower="0", upper="4", bins=2, open_upper=True), 50_000)
@@ -359,37 +359,37 @@ def uniform_numbers(span: NumericRange, open_end_ppm: int) -> list[int]:
     [10, 20]
     """
     if span.measures:
-        places = [Fraction(level, PROBABILITY) for level in span.levels]
-        places = places or [Fraction(2 * number + 1, 2 * span.samples) for number in range(span.samples)]
-        values = (value_at(place, span) * 10**span.decimals for place in places)
+        fractions = [Fraction(level, PROBABILITY) for level in span.levels]
+        fractions = fractions or [Fraction(2 * number + 1, 2 * span.samples) for number in range(span.samples)]
+        values = (value_at(fraction, span) * 10**span.decimals for fraction in fractions)
         return [half_even(value.numerator, value.denominator) for value in values]
     below, above = Fraction(open_end_ppm * span.open_lower, _PPM), Fraction(open_end_ppm * span.open_upper, _PPM)
     heights = (CUMULATIVE * (below + (1 - below - above) * Fraction(edge, span.bins)) for edge in range(span.bins + 1))
     return [half_even(height.numerator, height.denominator) for height in heights]
 
 
-def _from_opening(asked: _Asked, numbers: Sequence[int]) -> _Statement:
-    return _Statement(asked.facts.opened[asked.code], asked.opens, asked.opens, numbers)
+def _from_opening(request: _Request, numbers: Sequence[int]) -> _Statement:
+    return _Statement(request.facts.opened[request.code], request.opens, request.opens, numbers)
 
 
-def _market(asked: _Asked) -> Iterator[_Statement]:
+def _market(request: _Request) -> Iterator[_Statement]:
     """Yield the prices of the last quote of each outcome, from when it is known; nothing on a numeric question.
 
     A binary question has the price of yes, and 1 less it for no. The prices of three or more outcomes are divided by
     their sum, by largest remainder, once all have a price; while all are 0, the forecast before stands.
     """
-    question, as_of = asked.questions.answers[asked.number].question, int(asked.questions.as_of[asked.number])
+    question, as_of = request.questions.answers[request.number].question, int(request.questions.as_of[request.number])
     if question.range is not None:
         return
     last: list[int | None] = [None] * len(question.outcomes)
-    quotes = asked.facts.books.quotes.of(asked.code)
+    quotes = request.facts.books.quotes.of(request.code)
     recorded = np.maximum.accumulate(quotes.recorded_at).tolist()
     times = zip(quotes.position.tolist(), quotes.known_from.tolist(), recorded, strict=True)
     for (position, known_from, recorded_at), prices in zip(times, quotes.prices.tolist(), strict=True):
         if position > as_of:
             return
         last = [before if price == NO_PRICE else price for before, price in zip(last, prices, strict=True)]
-        changed = asked.facts.changed.get(asked.code)
+        changed = request.facts.changed.get(request.code)
         given = range(len(last)) if changed is None else changed.given()
         shares = _shares([last[outcome] for outcome in given], binary=question.kind == "binary")
         if shares:
@@ -409,11 +409,11 @@ class Forecaster(NamedTuple):
     """A reference forecaster: its words for the reference, what it forecasts on one question, and the source."""
 
     words: str
-    forecasts: Callable[[_Asked], Iterator[_Statement]]
+    forecasts: Callable[[_Request], Iterator[_Statement]]
     source: str
 
 
-def _elsewhere(_: _Asked) -> Iterator[_Statement]:
+def _elsewhere(_: _Request) -> Iterator[_Statement]:
     """Yield nothing: the consensus is made from the forecasts as they are scored."""
     yield from ()
 

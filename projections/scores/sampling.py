@@ -1,8 +1,8 @@
 """Sampling: which instants of a question's period count: every instant, the end of each day, or single instants.
 
 Time is counted in units from the opening, 0, 1, 2 …: microseconds, days, or single instants, each as many units as its
-weight. A forecast that stands
-on [start, end) stands from the unit of `start` to just before the unit of `end`. So every sampling uses the same code.
+weight. A forecast that stands on [start, end) stands from the unit of `start` to just before the unit of `end`. So
+every sampling uses the same code.
 """
 
 from collections.abc import Callable, Iterator
@@ -114,12 +114,12 @@ def each_spot(
     [[0, 0], [0, 3], [3, 4]]
     """
     upto = _weight_upto(periods)
-    places = range(periods.spot.shape[1])
-    first = sum((upto[question, place + 1] <= start for place in places), np.zeros_like(start))
-    parts = sum((upto[question, place] < end for place in places), np.zeros_like(start)) - first
+    indices = range(periods.spot.shape[1])
+    first = sum((upto[question, index + 1] <= start for index in indices), np.zeros_like(start))
+    parts = sum((upto[question, index] < end for index in indices), np.zeros_like(start)) - first
     owner = np.repeat(np.arange(len(start)), parts)
-    place = first[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
-    start, end = upto[question[owner], place], upto[question[owner], place + 1]
+    index = first[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    start, end = upto[question[owner], index], upto[question[owner], index + 1]
     some = np.flatnonzero(start < end)
     return owner[some], start[some], end[some]
 
@@ -127,8 +127,8 @@ def each_spot(
 def _spot(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
     """A forecast counts if it stands at the instant or, if scored time ends by then, at its end."""
     ticks, units = _ticks(periods), np.zeros_like(at)
-    for place in range(ticks.shape[1]):
-        units += periods.spot_weight[question, place] * (at >= ticks[question, place])
+    for index in range(ticks.shape[1]):
+        units += periods.spot_weight[question, index] * (at >= ticks[question, index])
     return units
 
 
@@ -141,8 +141,8 @@ def _spot_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Arr
 def _spot_end(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
     """Return the first instant after the one that has the unit before this one."""
     upto, ticks = _weight_upto(periods), _ticks(periods)
-    place = sum((upto[question, place + 1] < unit for place in range(ticks.shape[1])), np.zeros_like(unit))
-    at: Int64Array = ticks[question, place]
+    index = sum((upto[question, index + 1] < unit for index in range(ticks.shape[1])), np.zeros_like(unit))
+    at: Int64Array = ticks[question, index]
     return at
 
 

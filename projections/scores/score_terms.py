@@ -59,7 +59,7 @@ def terms_in_chunks(
     """Yield the terms of scores, some questions at a time, with the index of the first question of each.
 
     The terms of reference forecasters but the consensus come apart, after the others of the same questions: they are
-    scored on a timeline of their own, so that their rows change no digit of anybody's score.
+    scored on a separate timeline, so that their rows change no digit of anybody's score.
 
     contests: of one rule set, in the order in which the questions number them. slice_size: if it is not 0, the terms of
     a question with more intervals come in slices of time, of about so many, if that takes less time or there is no
@@ -72,12 +72,14 @@ def terms_in_chunks(
     nothing = np.zeros_like(questions.length)
     largest = NO_LIMIT if slice_size else LARGEST_COUNT - 1
     for part in chunks(sizes, nothing, questions.length, chunk, largest):
-        own = questions.of(part)
+        subset = questions.of(part)
         size = slice_size if part.stop - part.start == 1 else 0
-        for terms in _terms(facts, contests, own, _counted(facts, rules, own, _made_on(facts, rules, own)), size):
+        for terms in _terms(
+            facts, contests, subset, _counted(facts, rules, subset, _made_on(facts, rules, subset)), size
+        ):
             yield part.start, terms
         for terms in (
-            _terms(facts, contests, own, scored_forecasts(facts, rules, own), size)
+            _terms(facts, contests, subset, scored_forecasts(facts, rules, subset), size)
             if {*shown_references(rules)} - {"consensus"}
             else ()
         ):
@@ -97,9 +99,9 @@ def standing_in_chunks(
     rules = contests[0].opened.rules
     nothing = np.zeros_like(questions.length)
     for part in chunks(facts.forecasts.counts(questions.code), nothing, questions.length, chunk):
-        own = questions.of(part)
-        forecasts = _by_clock(rules, scored_forecasts(facts, rules, own))
-        yield part.start, own, forecasts, _in_units(contests[0], own, forecasts)
+        subset = questions.of(part)
+        forecasts = _by_clock(rules, scored_forecasts(facts, rules, subset))
+        yield part.start, subset, forecasts, _in_units(contests[0], subset, forecasts)
 
 
 def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
@@ -135,16 +137,16 @@ def _terms(
     forecasts = _by_clock(rules, forecasts)
     standing = _in_units(contests[0], questions, forecasts)
     member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
-    chance, own = _kernels(rules, questions, forecasts, standing)
-    terms = Terms(questions, standing, member, 2 * chance, own)
+    chance, scores = _kernels(rules, questions, forecasts, standing)
+    terms = Terms(questions, standing, member, 2 * chance, scores)
     _score_uniform(rules, forecasts, terms, np.flatnonzero(standing.participant == code_of(facts, "uniform")))
-    if not len(own) or (REFERENCES[rules.reference].compared is None and "consensus" not in shown_references(rules)):
+    if not len(scores) or (REFERENCES[rules.reference].compared is None and "consensus" not in shown_references(rules)):
         yield terms
         return
     age = standing.row
     if rules.consensus_weights == "recency":
         age = _ages(forecasts, standing, facts.participant_codes.labels)
-    is_sliced = 0 < slice_size < len(own) and (_is_often_replaced(standing) or len(own) >= LARGEST_COUNT)
+    is_sliced = 0 < slice_size < len(scores) and (_is_often_replaced(standing) or len(scores) >= LARGEST_COUNT)
     for part, rows in time_slices(terms, slice_size) if is_sliced else [(terms, slice(None))]:
         yield _compared(rules, forecasts, part, age[rows], len(facts.participant_codes.codes))
 
@@ -173,9 +175,9 @@ def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64
 
 def _indices(order: Int64Array | list[int]) -> Int64Array:
     """Return the index of each number in an order."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place
+    index = np.empty(len(order), np.int64)
+    index[order] = np.arange(len(order))
+    return index
 
 
 def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
@@ -190,7 +192,7 @@ def _kernels(
 ) -> tuple[Int64Array, Int64Array]:
     """Return the outcome's probability as scored, 1e-10, and the kernel score, for the forecast of every interval."""
     question = standing.question
-    chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
+    chance, scores = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in forms(rules):
         rows = index_where(questions.form[question] == form)
         if form != QUANTILES:
@@ -200,14 +202,14 @@ def _kernels(
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
             chance[rows] = questions.as_scored(chance[rows], question[rows])
-            own[rows] = kernel.of_chance(chance[rows], CHANCE)
+            scores[rows] = kernel.of_chance(chance[rows], CHANCE)
         elif kernel.of_numbers is not None:
             start = forecasts.start[standing.row[rows]]
             made = (questions, forecasts.chances, start, question[rows])
-            own[rows] = kernel.of_numbers(quantile_numbers(rules, *made) if form == QUANTILES else numbers(*made))
+            scores[rows] = kernel.of_numbers(quantile_numbers(rules, *made) if form == QUANTILES else numbers(*made))
     for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
-        own[layout.rows] = rebased(rules, questions, layout, own[layout.rows])
-    return chance, own
+        scores[layout.rows] = rebased(rules, questions, layout, scores[layout.rows])
+    return chance, scores
 
 
 def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int64Array) -> None:
@@ -216,18 +218,18 @@ def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int
     for number in np.unique(question[rows]).tolist():
         score = uniform_score(rules, questions.answers[number])
         if score is not None:
-            own = rows[question[rows] == number]
-            outcome, bins = (np.full(len(own), column[number]) for column in (questions.outcome, questions.bins))
-            terms.own[own] = score
+            chosen = rows[question[rows] == number]
+            outcome, bins = (np.full(len(chosen), column[number]) for column in (questions.outcome, questions.bins))
+            terms.kernel_scores[chosen] = score
             if questions.outcome[number] < 0:
                 continue
-            terms.doubled[own] = 2 * forecasts.chance(terms.standing.row[own], outcome, bins)
+            terms.doubled[chosen] = 2 * forecasts.chance(terms.standing.row[chosen], outcome, bins)
     start = forecasts.start[terms.standing.row[rows]]
     for layout in layouts(questions, forecasts.chances, start, question[rows]):
         score = uniform_score(rules, layout.answer)
         if score is not None:
             uniform = np.full(len(layout.rows), score)
-            terms.own[rows[layout.rows]] = rebased(rules, questions, layout, uniform)
+            terms.kernel_scores[rows[layout.rows]] = rebased(rules, questions, layout, uniform)
 
 
 def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Array, consensus_code: int) -> Terms:
@@ -245,17 +247,17 @@ def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Arra
         terms = replace(terms, compared=compared(rules, terms, line, (doubled, kernel)))
     if not shown:
         return terms
-    stands = np.flatnonzero(all_steps.stand)
-    question = line.question[stands]
+    busy = np.flatnonzero(all_steps.stand)
+    question = line.question[busy]
     rows = Intervals(
-        row=np.full(len(stands), -1),
+        row=np.full(len(busy), -1),
         question=question,
-        participant=np.full(len(stands), consensus_code),
-        start=all_steps.instant[stands] - shift[question],
-        end=all_steps.instant[stands + 1] - shift[question],
+        participant=np.full(len(busy), consensus_code),
+        start=all_steps.instant[busy] - shift[question],
+        end=all_steps.instant[busy + 1] - shift[question],
     )
-    consensus_terms = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
-    return _joined(terms, all_steps, stands, consensus_terms)
+    consensus_terms = Terms(questions, rows, np.zeros(len(busy), bool), doubled[busy], kernel[busy])
+    return _joined(terms, all_steps, busy, consensus_terms)
 
 
 def _with_consensus(
@@ -272,17 +274,19 @@ def _with_consensus(
 def _with_peers(rules: RuleSet, terms: Terms, timeline: "Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
     """Compare with the mean kernel score of the other members."""
     steps, member, fine = timeline.steps, terms.member, fine_bits(rules)
-    members = outsiders = against_peers(steps, terms.own, member, fine, leave_out_own=True)
+    members = outsiders = against_peers(steps, terms.kernel_scores, member, fine, leave_out_self=True)
     if rules.scored_only_factor == "one" and ("consensus" in shown_references(rules) or not member.all()):
-        outsiders = against_peers(steps, terms.own, member, fine, leave_out_own=False)
+        outsiders = against_peers(steps, terms.kernel_scores, member, fine, leave_out_self=False)
     return Compared(steps, members, outsiders)
 
 
 def _with_median(_: RuleSet, terms: Terms, timeline: "Timeline", __: tuple[Int64Array, Int64Array]) -> Compared:
-    """Compare with the median of the members' kernel scores, a participant's own included."""
+    """Compare with the median of the members' kernel scores, the participant's included."""
     rows = np.flatnonzero(terms.member)
     ordered = timeline.changes if len(rows) == len(terms.member) else None
-    against = against_median(timeline.steps, median_scores(timeline.standing.of(rows), terms.own[rows], ordered))
+    against = against_median(
+        timeline.steps, median_scores(timeline.standing.of(rows), terms.kernel_scores[rows], ordered)
+    )
     return Compared(timeline.steps, against, against)
 
 
@@ -319,18 +323,18 @@ REFERENCES: dict[str, Reference] = {
 }
 
 
-def _joined(terms: Terms, all_steps: Steps, stands: Int64Array, consensus: Terms) -> Terms:
+def _joined(terms: Terms, all_steps: Steps, busy: Int64Array, consensus: Terms) -> Terms:
     """Merge terms with those of the consensus, which come last on each question."""
     standing = Intervals(*map(np.concatenate, zip(terms.standing, consensus.standing, strict=True)))
     order = stable_order(standing.question)
-    begins = np.concatenate([all_steps.begins, stands])[order]
-    ends = np.concatenate([all_steps.ends, stands + 1])[order]
+    begins = np.concatenate([all_steps.begins, busy])[order]
+    ends = np.concatenate([all_steps.ends, busy + 1])[order]
     compared = terms.compared and terms.compared._replace(steps=all_steps._replace(begins=begins, ends=ends))
     return replace(
         terms,
         standing=standing.of(order),
         member=np.concatenate([terms.member, consensus.member])[order],
         doubled=np.concatenate([terms.doubled, consensus.doubled])[order],
-        own=np.concatenate([terms.own, consensus.own])[order],
+        kernel_scores=np.concatenate([terms.kernel_scores, consensus.kernel_scores])[order],
         compared=compared,
     )

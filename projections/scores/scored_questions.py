@@ -47,18 +47,18 @@ class Answer(NamedTuple):
         >>> question = QuestionOpened(
         ...     at=0, question="q", kind="multiple_choice", outcomes=names, opens_at=0, closes_at=1
         ... )
-        >>> found = Answer(question, 3, "").among([0, 2], 2)
-        >>> found.question.outcomes, found.outcome
+        >>> among = Answer(question, 3, "").among([0, 2], 2)
+        >>> among.question.outcomes, among.outcome
         (('a', 'other'), 1)
         """
         given = [*given]
         fields = {name: getattr(self.question, name) for name in self.question.__struct_fields__}
-        question = QuestionOpened(**(fields | {"outcomes": tuple(self.question.outcomes[place] for place in given)}))
-        rest = given.index(catch_all)
+        question = QuestionOpened(**(fields | {"outcomes": tuple(self.question.outcomes[index] for index in given)}))
+        catch_all_index = given.index(catch_all)
         if not self.payouts:
-            return Answer(question, given.index(self.outcome) if self.outcome in given else rest, self.value)
-        paid = [self.payouts[place] for place in given]
-        paid[rest] += sum(self.payouts, Fraction(0)) - sum(paid, Fraction(0))
+            return Answer(question, given.index(self.outcome) if self.outcome in given else catch_all_index, self.value)
+        paid = [self.payouts[index] for index in given]
+        paid[catch_all_index] += sum(self.payouts, Fraction(0)) - sum(paid, Fraction(0))
         return Answer(question, self.outcome, self.value, tuple(paid))
 
 
@@ -77,7 +77,7 @@ def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
 def unordered_kernel(rules: RuleSet) -> str:
     """Return the name of the kernel that scores named outcomes of a question that says that they have no order.
 
-    The Brier score takes the place of the Brier score of ordered outcomes. Both run from 0 to 2, and they are equal
+    The Brier score replaces the Brier score of ordered outcomes. Both run from 0 to 2, and they are equal
     for two outcomes.
 
     Source: Jose, Nau and Winkler (2009), doi:10.1287/mnsc.1080.0955, on sensitivity to distance.
@@ -145,7 +145,7 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
     """Return the score of the uniform distribution, in the kernel's unit.
 
     It gives named outcomes equal probabilities. For a numeric question it gives every open end open_end_ppm and shares
-    the rest equally among the bins.
+    what remains equally among the bins.
 
     Raises:  ValueError if there is no uniform distribution for the kernel to score: quantiles have none.
     Source:  Metaculus, Scores FAQ, "What is the Baseline score?".
@@ -166,7 +166,7 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
 
 
 def uniform_score(rules: RuleSet, answer: Answer) -> int | None:
-    """Return `uniform_term`; None if the kernel has no score of its own for the uniform distribution.
+    """Return `uniform_term`; None if the kernel has no score for the uniform distribution.
 
     >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
     >>> uniform_score(RuleSet(name="x", kernel="brier"), Answer(question, 0, ""))
@@ -248,7 +248,7 @@ def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
     return Fraction(kernel_unit(rules, question), SCALES[rules.scale].points(rules, question))
 
 
-NAMED, CDF, QUANTILES, UNORDERED = range(4)  # the forms of a forecast; UNORDERED: named, by a kernel of their own
+NAMED, CDF, QUANTILES, UNORDERED = range(4)  # the forms of a forecast; UNORDERED: named, by `unordered_kernel`
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +324,8 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     number, as_of = int64_array([number for number, *_ in candidates]), int64_array([last for _, last, _ in candidates])
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved = _resolved(rules, now)
-    entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
-    opened = [facts.question_as_of(every[place].question, int(as_of[place])) for place in resolved.tolist()]
+    entries, now = [every[index] for index in resolved.tolist()], now.of(resolved)
+    opened = [facts.question_as_of(every[index].question, int(as_of[index])) for index in resolved.tolist()]
     answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
     changed = [facts.changed.get(entry.question) for entry in entries]
     kinds, kind = _kinds(answers)
@@ -378,10 +378,10 @@ def _kinds(answers: list[Answer]) -> tuple[list[Answer], Int64Array]:
 
     Those of one kind differ only in what no rule set looks at, such as the id, the title and the times of the question.
     """
-    found: dict[tuple[object, ...], int] = {}
+    numbers: dict[tuple[object, ...], int] = {}
     kind = [
-        found.setdefault((asked.ordered, asked.range, asked.outcomes, *answer), len(found))
-        for asked, *answer in answers
+        numbers.setdefault((question.ordered, question.range, question.outcomes, *answer), len(numbers))
+        for question, *answer in answers
     ]
     kinds = dict(zip(kind, answers, strict=True))
     return [kinds[number] for number in range(len(kinds))], int64_array(kind)
@@ -412,8 +412,8 @@ def _spots(entries: list[Entry], opened: list[QuestionOpened]) -> tuple[Int64Arr
         for entry, at in zip(entries, one, strict=True)
     ]
     most = max(map(len, spots), default=1)
-    filled = [own + ((own[-1][0], 0),) * (most - len(own)) for own in spots]
-    both = int64_array([number for own in filled for pair in own for number in pair]).reshape(len(spots), most, 2)
+    filled = [row + ((row[-1][0], 0),) * (most - len(row)) for row in spots]
+    both = int64_array([number for row in filled for pair in row for number in pair]).reshape(len(spots), most, 2)
     return both[:, :, 0], both[:, :, 1]
 
 

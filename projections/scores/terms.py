@@ -34,21 +34,21 @@ class Terms:
     standing: intervals in units from the opening, in order of question, participant and start, cut at each of several
     single instants; the consensus is the last participant. member: whether each counts among the peers and in the
     consensus. doubled: twice the probability of the outcome as scored, 1e-10; below 0 for quantiles, and with payouts.
-    own: the kernel score of each. compared: the reference; None if it does not change over time.
+    kernel_scores: of each. compared: the reference; None if it does not change over time.
     """
 
     questions: Questions
     standing: Intervals
     member: BoolArray
     doubled: Int64Array
-    own: Int64Array
+    kernel_scores: Int64Array
     compared: Compared | None = None
 
     def earned(self) -> WideInt:
         """Return what each interval adds to the numerator of its score."""
         if self.compared is None:
             length = self.standing.end - self.standing.start
-            return WideInt.product(self.own - self.questions.uniform[self.standing.question], length)
+            return WideInt.product(self.kernel_scores - self.questions.uniform[self.standing.question], length)
         return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
 
     def of(self, rows: Int64Array) -> "Terms":
@@ -58,12 +58,12 @@ class Terms:
             begins, ends = compared.steps.begins[rows], compared.steps.ends[rows]
             compared = compared._replace(steps=compared.steps._replace(begins=begins, ends=ends))
         standing, member = self.standing.of(rows), self.member[rows]
-        return Terms(self.questions, standing, member, self.doubled[rows], self.own[rows], compared)
+        return Terms(self.questions, standing, member, self.doubled[rows], self.kernel_scores[rows], compared)
 
     @property
     def scored(self) -> Scored:
         """The kernel scores of the forecasts."""
-        return Scored(self.own, self.doubled, self.member)
+        return Scored(self.kernel_scores, self.doubled, self.member)
 
 
 def time_slices(terms: Terms, size: int) -> Iterator[tuple[Terms, Int64Array]]:
@@ -117,12 +117,12 @@ def numbers(questions: Questions, flat: Int64Array, start: Int64Array, question:
     Where outcomes of a question changed, each forecast has the numbers of the outcomes that it gives.
     """
     whole = _numbers(questions, flat, start, question)
-    found = [*layouts(questions, flat, start, question)]
-    if not found:
+    changed = [*layouts(questions, flat, start, question)]
+    if not changed:
         return whole
     whole = whole._replace(start=start.copy(), question=question.copy())
     payouts, numbers, size = [*whole.payouts], [flat], len(flat)
-    for layout in found:
+    for layout in changed:
         rows, width = layout.rows, len(layout.given)
         numbers.append(flat[start[rows][:, None] + layout.given].reshape(-1))
         whole.start[rows] = size + np.arange(len(rows)) * width
@@ -167,19 +167,19 @@ def layouts(questions: Questions, flat: Int64Array, start: Int64Array, question:
             yield Layout(rows[kind.reshape(-1) == each], number, given, answer)
 
 
-def rebased(rules: RuleSet, questions: Questions, layout: Layout, own: Int64Array) -> Int64Array:
-    """Return kernel scores so that the question's uniform score and points apply to them; shape of `own`.
+def rebased(rules: RuleSet, questions: Questions, layout: Layout, scores: Int64Array) -> Int64Array:
+    """Return kernel scores so that the question's uniform score and points apply to them; shape of `scores`.
 
     A forecast is compared with the uniform distribution on the outcomes that it gives, and the scale is that of their
     number; the question has these of the outcomes that it was opened with. The result is rounded half-even once.
     Source: Metaculus's published code, scoring/score_math.py, evaluate_forecasts_baseline_accuracy.
     """
     if rules.reference != "uniform":
-        return own
+        return scores
     compared, first = uniform_term(rules, layout.answer), int(questions.uniform[layout.number])
     old, new = per_point(rules, layout.answer.question), questions.per_point[layout.number]
     over, under = new.numerator * old.denominator, new.denominator * old.numerator
-    return int64_array([first + half_even((each - compared) * over, under) for each in own.tolist()])
+    return int64_array([first + half_even((each - compared) * over, under) for each in scores.tolist()])
 
 
 def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:

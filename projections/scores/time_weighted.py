@@ -201,27 +201,27 @@ class QuestionGroup(NamedTuple):
     kind: int
 
     @property
-    def rest(self) -> int:
+    def after_hidden(self) -> int:
         """The units after the hidden part; 1 if there are none (nobody can cover them)."""
         return max(self.whole - self.hidden, 1)
 
     @property
     def common(self) -> int:
         """A common denominator of the coverages of these questions."""
-        return max(self.whole, 1) if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
+        return max(self.whole, 1) if self.hidden_weight < 0 else lcm(self.hidden, self.after_hidden)
 
     @property
     def rates(self) -> tuple[int, int]:
         """The numerators, over common x WEIGHT, of one covered unit in the hidden period and of one after it."""
         if self.hidden_weight < 0:
             return WEIGHT, WEIGHT
-        rest = (WEIGHT - self.hidden_weight) * (self.common // self.rest)
-        return self.hidden_weight * (self.common // self.hidden), rest
+        after_hidden = (WEIGHT - self.hidden_weight) * (self.common // self.after_hidden)
+        return self.hidden_weight * (self.common // self.hidden), after_hidden
 
     def coverage(self, covered: int, in_hidden: int, common: int) -> int:
         """Return the numerator, over common x WEIGHT, of a coverage or of the sum of several questions' coverages."""
-        hidden, rest = self.rates
-        return (in_hidden * hidden + (covered - in_hidden) * rest) * (common // self.common)
+        hidden, after_hidden = self.rates
+        return (in_hidden * hidden + (covered - in_hidden) * after_hidden) * (common // self.common)
 
     def share(self, covered: int, in_hidden: int) -> Fraction:
         """Return the coverage of one question."""
@@ -254,7 +254,7 @@ def group_questions(questions: Questions) -> QuestionGroups:
     """Group the questions that have the same divisors, weights and kind."""
     ratios = [amount.as_integer_ratio() for amount in questions.per_point]  # their hashes take less time
     amounts = sorted(Fraction(*ratio) for ratio in {*ratios})
-    place = {amount.as_integer_ratio(): number for number, amount in enumerate(amounts)}
+    amount_index = {amount.as_integer_ratio(): number for number, amount in enumerate(amounts)}
     columns = [
         questions.length,
         questions.reached,
@@ -262,7 +262,7 @@ def group_questions(questions: Questions) -> QuestionGroups:
         questions.hidden,
         questions.weight,
         questions.hidden_weight,
-        int64_array([place[ratio] for ratio in ratios]),
+        int64_array([amount_index[ratio] for ratio in ratios]),
         int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]),
     ]
     groups, group_of = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
@@ -270,15 +270,17 @@ def group_questions(questions: Questions) -> QuestionGroups:
 
 
 class Quotients(NamedTuple):
-    """Exact quotients: numerators / divisors[place]; shape (n,)."""
+    """Exact quotients: numerators / divisors[divisor_of]; shape (n,)."""
 
     numerators: WideInt
     divisors: list[Fraction]
-    place: Int64Array
+    divisor_of: Int64Array
 
     def published(self) -> Int64Array | list[int]:
         """Return the quotients in 1e-9, rounded half-even once."""
-        return multiply_and_round(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.place)
+        return multiply_and_round(
+            self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.divisor_of
+        )
 
     def exact(self) -> list[Fraction]:
         """Return the quotients as fractions."""
@@ -286,10 +288,10 @@ class Quotients(NamedTuple):
 
     def terms(self, factor: int = 1) -> Iterator[tuple[int, int]]:
         """Yield the quotients times a factor, as numerator and denominator."""
-        place = self.place.tolist()
-        used = ((which, self.divisors[which]) for which in {*place})
+        divisor_of = self.divisor_of.tolist()
+        used = ((which, self.divisors[which]) for which in {*divisor_of})
         rates = {which: (factor * divisor.denominator, divisor.numerator) for which, divisor in used}
-        for number, which in zip(self.numerators.integers(), place, strict=True):
+        for number, which in zip(self.numerators.integers(), divisor_of, strict=True):
             yield number * rates[which][0], rates[which][1]
 
 
@@ -297,19 +299,19 @@ def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
     """Return the exact scores, in points."""
     groups, group_of, per_point = group_questions(questions)
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
-    overs, place = distinct(over)
-    keys, divisor_of = distinct(group_of[rows.question] * len(overs) + place)
+    overs, over_index = distinct(over)
+    keys, divisor_of = distinct(group_of[rows.question] * len(overs) + over_index)
     divisors = []
-    for number, own in (divmod(key, len(overs)) for key in keys.tolist()):
+    for number, index in (divmod(key, len(overs)) for key in keys.tolist()):
         group = groups[number]
-        divisors.append(divisor(rules, per_point[group.per_point], group, int(overs[own]), fine_bits(rules)))
+        divisors.append(divisor(rules, per_point[group.per_point], group, int(overs[index]), fine_bits(rules)))
     return Quotients(rows.numerator, divisors, divisor_of)
 
 
 def coverages(questions: Questions, rows: Scores) -> Quotients:
     """Return the coverage of each score: the covered share of the scheduled period or of scored time, by the rule set.
 
-    With a hidden weight w it is w x (covered share of the hidden part) + (1 - w) x (covered share of the rest).
+    With a hidden weight w it is w x (covered share of the hidden part) + (1 - w) x (covered share of what follows).
 
     Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
     """
@@ -321,8 +323,10 @@ def covered_shares(
     groups: list[QuestionGroup], group_of: Int64Array, covered: Int64Array, in_hidden: Int64Array
 ) -> Quotients:
     """Return the `share` of each row, shape (n,). group_of: the index of its group in `groups`."""
-    hidden, rest = (WideInt.from_integers([group.rates[place] for group in groups]).take(group_of) for place in (0, 1))
-    numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
+    hidden, after_hidden = (
+        WideInt.from_integers([group.rates[side] for group in groups]).take(group_of) for side in (0, 1)
+    )
+    numerators = hidden.times(in_hidden) + after_hidden.times(covered - in_hidden)
     return Quotients(numerators.carried(), [Fraction(group.common * WEIGHT) for group in groups], group_of)
 
 
@@ -330,7 +334,7 @@ def attainable_shares(questions: Questions) -> list[Fraction]:
     """Return, for each question, the coverage of a forecast that stands from the opening until scored time ends."""
     groups, group_of, _ = group_questions(questions)
     shares = [group.attainable for group in groups]
-    return [shares[place] for place in group_of.tolist()]
+    return [shares[index] for index in group_of.tolist()]
 
 
 def divisor(rules: RuleSet, per_point: Fraction, group: QuestionGroup, covered: int, fine: int) -> Fraction:

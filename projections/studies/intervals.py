@@ -109,7 +109,7 @@ def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
             *(
                 word
                 for column in (rows.score.numbers, rows.covered.numbers)
-                for word in (*column.numerators, column.place)
+                for word in (*column.numerators, column.divisor_of)
             ),
         ],
         axis=1,

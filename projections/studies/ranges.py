@@ -26,7 +26,7 @@ from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts, Intervals
 from forecast_ledger.projections.scores import range_kernels
-from forecast_ledger.projections.scores.range_kernels import Numbers, place_of, units_around
+from forecast_ledger.projections.scores.range_kernels import Numbers, fraction_of, units_around
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 from forecast_ledger.projections.scores.terms import numbers, quantile_numbers
@@ -196,7 +196,7 @@ def heights_at_answers(made: Numbers) -> list[tuple[int, int]]:
     """
     at: dict[int, tuple[int, int, int]] = {}
     for number, span in made.numeric_questions():
-        offset = place_of(made.values[number], span) * span.bins
+        offset = fraction_of(made.values[number], span) * span.bins
         within = min(int(offset // 1), span.bins - 1)
         at[number] = within, *(offset - within).as_integer_ratio()
     heights = []

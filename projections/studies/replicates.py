@@ -122,7 +122,7 @@ class Weighted(NamedTuple):
     def estimates(self) -> Floats:
         """Return floats near them; see `estimates`."""
         factors = [Fraction(POINTS, divisor) for divisor in self.numbers.divisors]
-        near: Floats = estimate_products(self.numbers.numerators, factors, self.numbers.place) * self.weight
+        near: Floats = estimate_products(self.numbers.numerators, factors, self.numbers.divisor_of) * self.weight
         return near
 
     def exact(self, rows: Int64Array | slice = slice(None)) -> list[Fraction]:
@@ -147,7 +147,7 @@ class Weighted(NamedTuple):
             time_weighted.Quotients(
                 WideInt(*map(np.concatenate, zip(numerators, more.numerators, strict=True))),
                 [*divisors, *more.divisors],
-                np.concatenate([divisor_of, len(divisors) + more.place]),
+                np.concatenate([divisor_of, len(divisors) + more.divisor_of]),
             ),
             np.concatenate([self.weight, other.weight]),
         )

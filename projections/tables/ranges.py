@@ -96,7 +96,7 @@ def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
         _where(parts.has_median, wis._replace(numerators=parts.median_error).published()),
         *added,
         _where(parts.has_median, parts.median_error),
-        divisors.take(wis.place),
+        divisors.take(wis.divisor_of),
     )
 
 

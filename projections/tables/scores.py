@@ -209,9 +209,9 @@ def _denominators(questions: Questions, question: Int64Array, score: time_weight
     """Return the value of one point in that unit."""
     factors = np.ones(len(score.divisors), np.int64)
     # the denominator is the same for all questions with one divisor
-    factors[score.place] = int64_array([point.denominator for point in questions.per_point])[question]
+    factors[score.divisor_of] = int64_array([point.denominator for point in questions.per_point])[question]
     distinct = [int(divisor * factor) for divisor, factor in zip(score.divisors, factors.tolist(), strict=True)]
-    return WideInt.from_integers(distinct).take(score.place)
+    return WideInt.from_integers(distinct).take(score.divisor_of)
 
 
 SCORES: dict[str, Projection] = {

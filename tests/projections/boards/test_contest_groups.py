@@ -69,7 +69,7 @@ def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
     outcomes = [projections.scored(name).questions.outcome.tolist() for name in NAMES]
     assert outcomes == [[0], [], [1], [1]]
     projections.tally_all()
-    assert [len(projections.cached.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
+    assert [len(projections.cached.tallies[name].by_code) for name in NAMES] == [2, 0, 2, 2]
     assert projections.cached.tallies["two"] == Tally({}, NO_SCORES, {})
 
 

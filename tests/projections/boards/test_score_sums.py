@@ -44,7 +44,7 @@ def test_a_tally_of_sums_has_the_weight_and_number_of_all_questions(season: Cont
     """Ada: 1 + 1 + 2 on three questions; bo: 1 + 1 on two."""
     sums = summed(RULES, *season)
     [tally] = tallies_of_sums(RULES, season.questions, sums, 2, season.questions.contest)
-    assert [(own.weight, own.questions) for own in tally.own.values()] == [(4_000_000, 3), (2_000_000, 2)]
+    assert [(own.weight, own.questions) for own in tally.by_code.values()] == [(4_000_000, 3), (2_000_000, 2)]
 
 
 def test_scores_that_each_have_their_own_divisor_are_not_added(season: ContestScores) -> None:

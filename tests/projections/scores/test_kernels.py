@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNB
 from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, OF_SQUARES, Kernel, Uniform, Unit
-from forecast_ledger.projections.scores.range_kernels import Numbers, place_of, quantum
+from forecast_ledger.projections.scores.range_kernels import Numbers, fraction_of, quantum
 from tests.support.effort import times
 from tests.support.oracle import EXACT, logarithm, picos
 
@@ -595,16 +595,16 @@ def test_a_place_on_a_logarithmic_range_is_the_inverse_of_its_scale() -> None:
     Source: Autocast competition of 2022 (github.com/andyzoujm/autocast), numerical questions, `deriv_ratio`.
     """
     span = NumericRange(lower="1", upper="100", zero_point="0")
-    assert [place_of(value, span) for value in ("0.5", "1", "10", "100", "101")] == [0, 0, Fraction(1, 2), 1, 1]
+    assert [fraction_of(value, span) for value in ("0.5", "1", "10", "100", "101")] == [0, 0, Fraction(1, 2), 1, 1]
     r, value = Fraction(100), Fraction(37)
     inverse = logarithm("ln", 1 + (value - 1) / 99 * (r - 1)) / logarithm("ln", r)
-    assert round(place_of("37", span) * PICO) == round(inverse * PICO)
+    assert round(fraction_of("37", span) * PICO) == round(inverse * PICO)
 
 
 def test_a_logarithmic_range_far_from_its_zero_keeps_its_digits() -> None:
     """Between bounds that differ in their 31st digit the scale is nearly linear."""
     span = NumericRange(lower="1" + "0" * 30, upper="1" + "0" * 29 + "4", zero_point="0")
-    places = [place_of("1" + "0" * 29 + str(step), span) for step in (1, 2, 3)]
+    places = [fraction_of("1" + "0" * 29 + str(step), span) for step in (1, 2, 3)]
     assert [round(place * PICO) for place in places] == [PICO // 4, PICO // 2, PICO * 3 // 4]
 
 
@@ -830,7 +830,7 @@ def test_the_decimal_context_of_a_program_changes_nothing() -> None:
     ranged = [Case((123_456_789,), 1, median, "7"), Case((0, CDF // 3, CDF), 1, bins, "31")]
     names = ("absolute", "crps")
     before = [kernel_scores(name, case) for name, case in zip(names, ranged, strict=True)]
-    place_of.cache_clear()
+    fraction_of.cache_clear()
     with localcontext(Context(prec=2, Emin=-3, Emax=3)):
         assert [kernel_scores(name, case) for name, case in zip(names, ranged, strict=True)] == before
 

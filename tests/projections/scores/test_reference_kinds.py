@@ -78,10 +78,10 @@ def earned(rows: Sequence[Stand], against: Against) -> list[int]:
     return against.earned(column([row.own for row in rows]), timeline.begins, timeline.ends).integers()
 
 
-def peers(rows: Sequence[Stand], fine: int, *, leave_out_own: bool) -> list[int]:
+def peers(rows: Sequence[Stand], fine: int, *, leave_out_self: bool) -> list[int]:
     """Return what each forecast earns against the members, with or without its own among them."""
     own = column([row.own for row in rows])
-    return earned(rows, against_peers(steps_of(rows), own, members(rows), fine, leave_out_own=leave_out_own))
+    return earned(rows, against_peers(steps_of(rows), own, members(rows), fine, leave_out_self=leave_out_self))
 
 
 def slow_steps(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
@@ -90,14 +90,14 @@ def slow_steps(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
         yield start, end, [row for row in rows if row.member and row.start <= start < row.end]
 
 
-def slow_score(rows: Sequence[Stand], row: Stand, *, leave_out_own: bool) -> Fraction:
+def slow_score(rows: Sequence[Stand], row: Stand, *, leave_out_self: bool) -> Fraction:
     """Return the lead over the mean of all n, times n / (n - 1) for a member, and nothing while n is 1."""
     total = Fraction(0)
     for start, end, stand in slow_steps(rows):
         n = len(stand)
-        if n >= 1 + leave_out_own and row.start <= start < row.end:
+        if n >= 1 + leave_out_self and row.start <= start < row.end:
             lead = row.own - Fraction(sum(member.own for member in stand), n)
-            total += lead * (end - start) * (Fraction(n, n - 1) if leave_out_own else 1)
+            total += lead * (end - start) * (Fraction(n, n - 1) if leave_out_self else 1)
     return total
 
 
@@ -153,19 +153,19 @@ def test_steps_from_given_changes_are_the_same(rows: list[Stand]) -> None:
 @example([Stand(0, CENTURY, 4 * 10**17), Stand(0, CENTURY, 0)], 24, True)
 @example([Stand(0, 36_525, 4 * 10**17), Stand(0, 36_525, 0)], 60, True)
 def test_against_peers_a_forecast_earns_its_lead_over_the_others(
-    rows: list[Stand], fine: int, leave_out_own: bool
+    rows: list[Stand], fine: int, leave_out_self: bool
 ) -> None:
     """Each step rounds twice, to 2^-fine: the weight of the lead, and the fraction of the mean."""
     if fine > 24 and max(row.end for row in rows) > 36_525:
         fine = 24  # days of a century at most; only µs are more
     whole = list(slow_steps(rows))
-    for row, fast in zip(rows, peers(rows, fine, leave_out_own=leave_out_own), strict=True):
+    for row, fast in zip(rows, peers(rows, fine, leave_out_self=leave_out_self), strict=True):
         slack = Fraction(0)
         for start, end, stand in whole:
             if stand and row.start <= start < row.end and end > start:
                 mean = Fraction(sum(member.own for member in stand), len(stand))
                 slack += (abs(row.own - mean) + 2) / 2
-        assert abs(fast - slow_score(rows, row, leave_out_own=leave_out_own) * 2**fine) <= slack
+        assert abs(fast - slow_score(rows, row, leave_out_self=leave_out_self) * 2**fine) <= slack
 
 
 @settings(max_examples=times(100), deadline=None)
@@ -174,7 +174,7 @@ def test_the_scores_of_members_sum_to_zero(rows: list[Stand], fine: int) -> None
     """They do at every instant, so also in all, to within a unit of 2^-fine for each member and step."""
     if fine > 24 and max(row.end for row in rows) > 36_525:
         fine = 24
-    scored = zip(rows, peers(rows, fine, leave_out_own=True), strict=True)
+    scored = zip(rows, peers(rows, fine, leave_out_self=True), strict=True)
     steps_of_all = sum(len(stand) for _, _, stand in slow_steps(rows))
     assert abs(sum(score for row, score in scored if row.member)) <= steps_of_all
 
@@ -184,39 +184,39 @@ def test_the_scores_of_members_sum_to_zero(rows: list[Stand], fine: int) -> None
 def test_members_with_equal_forecasts_earn_exactly_nothing(fine: int, own: int, n: int, lasts: int) -> None:
     """It holds for any number of members, and for an equal forecast of a participant who is not a member."""
     rows = [Stand(0, lasts, own)] * n + [Stand(0, lasts, own, member=False)]
-    assert peers(rows, fine, leave_out_own=True) == [0] * (n + 1)
-    assert peers(rows, fine, leave_out_own=False) == [0] * (n + 1)
+    assert peers(rows, fine, leave_out_self=True) == [0] * (n + 1)
+    assert peers(rows, fine, leave_out_self=False) == [0] * (n + 1)
 
 
 @pytest.mark.parametrize("fine", FINE)
 def test_the_published_example_of_peer_scores(fine: int) -> None:
     """Metaculus, Scores FAQ, "What is the Peer score?": logarithms of -1, 1 and 2 make -2.5, 0.5 and 2."""
     rows = [Stand(0, 10, score * PICO) for score in (-1, 1, 2)]
-    assert peers(rows, fine, leave_out_own=True) == [score * PICO * 10 << fine - 1 for score in (-5, 1, 4)]
+    assert peers(rows, fine, leave_out_self=True) == [score * PICO * 10 << fine - 1 for score in (-5, 1, 4)]
 
 
-@pytest.mark.parametrize(("leave_out_own", "factor"), [(True, 2), (False, 1)])
-def test_a_participant_who_is_not_a_member_is_compared_with_all_members(leave_out_own: bool, factor: int) -> None:
+@pytest.mark.parametrize(("leave_out_self", "factor"), [(True, 2), (False, 1)])
+def test_a_participant_who_is_not_a_member_is_compared_with_all_members(leave_out_self: bool, factor: int) -> None:
     """For four units it is compared with the mean of both members, 2; n / (n - 1) is 2 if it is treated as a member.
 
     For four more units it is compared with the one member who is left, 1; if it is treated as that member, with nobody.
     """
     rows = [Stand(0, 8, 1), Stand(0, 4, 3), Stand(0, 8, 7, member=False)]
-    alone = 0 if leave_out_own else (7 - 1) * 4
-    assert peers(rows, 24, leave_out_own=leave_out_own)[2] == (7 - 2) * 4 * factor + alone << 24
+    alone = 0 if leave_out_self else (7 - 1) * 4
+    assert peers(rows, 24, leave_out_self=leave_out_self)[2] == (7 - 2) * 4 * factor + alone << 24
 
 
 def test_without_members_there_are_no_peers() -> None:
     """Two participants who are not members are not compared with each other."""
     rows = [Stand(0, 8, 1, member=False), Stand(0, 8, 5, member=False)]
-    assert peers(rows, 24, leave_out_own=True) == peers(rows, 24, leave_out_own=False) == [0, 0]
+    assert peers(rows, 24, leave_out_self=True) == peers(rows, 24, leave_out_self=False) == [0, 0]
 
 
 def test_peers_earn_nothing_during_a_gap() -> None:
     """Both withdraw at 2 and forecast again at 6: they earn 1 and -1 for four of the eight units."""
     rows = [Stand(0, 2, 3), Stand(0, 2, 1), Stand(6, 8, 3), Stand(6, 8, 1)]
     lead = (3 - 2) * 2 * 2 << 24
-    assert peers(rows, 24, leave_out_own=True) == [lead, -lead, lead, -lead]
+    assert peers(rows, 24, leave_out_self=True) == [lead, -lead, lead, -lead]
 
 
 @settings(max_examples=times(100), deadline=None)

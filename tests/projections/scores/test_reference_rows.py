@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.scores.range_kernels import place_of, value_at
+from forecast_ledger.projections.scores.range_kernels import fraction_of, value_at
 from forecast_ledger.projections.scores.reference_terms import uniform_numbers
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import score
@@ -192,10 +192,10 @@ RANGES: list[tuple[str, str, str | None]] = [("0", "4", None), ("1", "100", "0")
 
 @given(st.fractions(0, 1, max_denominator=10**6), st.sampled_from(RANGES))
 def test_a_value_is_at_the_place_that_it_is_the_value_of(place: Fraction, bounds: tuple[str, str, str | None]) -> None:
-    """place_of inverts value_at, to the thirty decimals of places."""
+    """fraction_of inverts value_at, to the thirty decimals of places."""
     lower, upper, zero = bounds
     span = NumericRange(lower=lower, upper=upper, zero_point=zero)
-    assert abs(place_of(value_at(place, span), span) - place) <= Fraction(1, 10**29)
+    assert abs(fraction_of(value_at(place, span), span) - place) <= Fraction(1, 10**29)
 
 
 def test_a_reference_forecaster_never_has_the_name_of_a_participant() -> None:
