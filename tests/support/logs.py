@@ -1,21 +1,21 @@
 """From commands to a log, and from a log to its rows and the printed rows of its tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support import oracle
 from tests.support.effort import LONG
 from tests.support.given import NOW
+from tests.support.oracle import Instants, events_of
 from tests.support.paths import DATA
 
 STORIES = sorted(path.parent.name for path in DATA.glob("*/commands.jsonl"))
@@ -47,28 +47,31 @@ def _opened(command: AnyCommand, **fields: Any) -> AnyCommand:
     return structs.replace(command, rules=structs.replace(rules, **fields)) if fields else command
 
 
-def written(path: Path | str, commands: Iterable[AnyCommand], *, at: int = NOW, refused: bool = False) -> str:
+def written(
+    path: Path | str, commands: Iterable[AnyCommand], name: str = "main", *, at: Instants = NOW, refused: bool = False
+) -> str:
     """The path of a log that holds what these commands lead to; one without an id gets its number.
 
-    at: when they are recorded, µs. refused: whether some may be refused, but not all.
+    at: when they are recorded. refused: whether some may be refused, but not all.
     """
-    with Ledger.open(path, clock=lambda: at, prizes=prizes_from_log) as ledger:
-        _tell(ledger, commands, refused=refused)
-    return str(path)
+    with _told(path, commands, name, at, refused=refused):
+        return str(path)
 
 
-def recorded(commands: Iterable[AnyCommand], *, at: int = NOW, refused: bool = False) -> list[Recorded]:
+def recorded(commands: Iterable[AnyCommand], *, at: Instants = NOW, refused: bool = False) -> list[Recorded]:
     """The events of such a log, in memory."""
-    with Ledger.open(":memory:", clock=lambda: at, prizes=prizes_from_log) as ledger:
-        _tell(ledger, commands, refused=refused)
-        return [each for page in ledger.read() for each in page]
+    with _told(":memory:", commands, "main", at, refused=refused) as ledger:
+        return events_of(ledger)
 
 
-def _tell(ledger: Ledger, commands: Iterable[AnyCommand], *, refused: bool) -> None:
+@contextmanager
+def _told(
+    path: Path | str, commands: Iterable[AnyCommand], name: str, at: Instants, *, refused: bool
+) -> Iterator[Ledger]:
     told = [each if each.id else structs.replace(each, id=f"c{number}") for number, each in enumerate(commands)]
-    outcomes = ledger.handle_many(told)
-    refusals = [each for each in outcomes if isinstance(each, Refused)]
-    assert len(refusals) < len(outcomes) if refused else not refusals, refusals
+    with oracle.telling(path, told, at, name) as (ledger, refusals):
+        assert len(refusals) < len(told) if refused else not refusals, refusals
+        yield ledger
 
 
 def rows(location: str, name: str = "main") -> list[bytes]:

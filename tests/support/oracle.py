@@ -4,13 +4,15 @@ Sources: Metaculus, Tournament Scoring, "Question 1: a Binary Question" to "Batt
 "What are the Hidden Period and Hidden Coverage Weights?". Fractions, and decimals of 60 digits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, repeat
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -32,6 +34,7 @@ from tests.support.origins import FIELDS, with_origins
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 PICO = 10**12
 PPM = 10**6
+Instants = int | Iterable[int]  # µs, at which commands are recorded: all of them together, or each alone
 
 
 # --- logarithms, to 60 digits and as the number scheme counts them: in 1e-12, rounded half-even once
@@ -462,18 +465,36 @@ def with_ids(commands: Sequence[AnyCommand]) -> list[AnyCommand]:
     return [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(commands)]
 
 
-def attempted(commands: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
+def events_of(log: Ledger | Path | str, after: int = 0) -> list[Recorded]:
+    """All that is in a ledger, or in the file of one, after a position."""
+    if isinstance(log, Ledger):
+        return [each for page in log.read(after) for each in page]
+    with Ledger.open(log) as ledger:
+        return events_of(ledger, after)
+
+
+@contextmanager
+def telling(
+    path: Path | str, commands: Sequence[AnyCommand], at: Instants, name: str = "main"
+) -> Iterator[tuple[Ledger, list[Refused]]]:
+    """A ledger to which these commands were sent, and its refusals."""
+    instants = repeat(at) if isinstance(at, int) else iter(at)
+    with Ledger.open(path, name, clock=lambda: next(instants), prizes=prizes_from_log) as ledger:
+        batches = [commands] if isinstance(at, int) else [[command] for command in commands]
+        outcomes = [outcome for batch in batches for outcome in ledger.handle_many(batch)]
+        yield ledger, [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+
+
+def attempted(commands: Sequence[AnyCommand], at: Instants = 0) -> tuple[list[Recorded], list[Refused]]:
     """The events that a new ledger records for these commands, and the refusals."""
-    with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes_from_log) as ledger:
-        outcomes = ledger.handle_many(with_ids(commands))
-        recorded = [each for page in ledger.read() for each in page]
-    return recorded, [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    with telling(":memory:", with_ids(commands), at) as (ledger, refused):
+        return events_of(ledger), refused
 
 
-def history(*commands: AnyCommand) -> list[Recorded]:
+def history(*commands: AnyCommand, at: Instants = 0) -> list[Recorded]:
     """The events that a new ledger records for these commands, all of which it accepts."""
-    recorded, refused = attempted(commands)
-    assert not refused
+    recorded, refused = attempted(commands, at)
+    assert not refused, refused
     return recorded
 
 
@@ -494,9 +515,9 @@ def facts_in(recorded: Sequence[Recorded], page: int = 1_000_000) -> Facts:
     return facts(recorded[first : first + page] for first in range(0, len(recorded), page))
 
 
-def projected(*commands: AnyCommand, chunk: int = 1 << 20) -> Projections:
+def projected(*commands: AnyCommand, chunk: int = 1 << 20, at: Instants = 0) -> Projections:
     """The projections over what a new ledger records of these commands, all of which it accepts."""
-    return Projections(facts_in(history(*commands)), chunk)
+    return Projections(facts_in(history(*commands, at=at)), chunk)
 
 
 def moment(units: int) -> datetime:

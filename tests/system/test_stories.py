@@ -12,9 +12,8 @@ import pytest
 from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from tests.support import oracle, rules_oracle
+from tests.support import logs, oracle, rules_oracle
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
@@ -70,12 +69,7 @@ def printed(*stories: str, name: str) -> list[Any]:
 @cache
 def recorded(story: str) -> list[Recorded]:
     """The events of a story that a ledger records if it accepts every command and receives each when it happens."""
-    now = [0]
-    with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
-        for command in commands(story):
-            now[0] = read_instant(command.at)
-            ledger.handle(command, command.id)
-        return [each for page in ledger.read() for each in page]
+    return logs.recorded(commands(story), at=[read_instant(each.at) for each in commands(story)])
 
 
 @cache

@@ -12,7 +12,6 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, RestatedForecast, SubmitForecast
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.columns import Facts, intervals
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -428,9 +427,7 @@ def test_a_forecast_recorded_after_its_end_has_no_weight_by_the_ledgers_clock() 
     history: list[AnyCommand] = [opened(), forecast(until=day(12)), forecast(participant="bob", until=day(13))]
     rules = RuleSet(name="x", kernel="brier", period="covered", total="mean", clock="recorded")
     history += [resolution(), contest(rules=rules), entry()]
-    with Ledger.open(":memory:", clock=lambda: micros(12)) as ledger:
-        ledger.handle_many(oracle.with_ids(history))
-        table = Projections(oracle.facts_in([each for page in ledger.read() for each in page])).table("score_parts")
+    table = oracle.projected(*history, at=micros(12)).table("score_parts")
     assert [(row["participant"], row["from_at"], row["to_at"]) for row in table.rows()] == [("bob", day(12), day(13))]
 
 

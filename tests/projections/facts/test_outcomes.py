@@ -8,9 +8,7 @@ import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
-from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.facts.outcomes import as_counted, missing, with_retractions
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
@@ -231,7 +229,6 @@ def test_under_the_recorded_clock_a_grace_period_ends_when_it_is_recorded_at_the
     changed_on: int, made_on: int, claimed: int, expected: list[tuple[str, int, int]]
 ) -> None:
     """The days on which the addition and Bob's forecast are recorded, and which he claims; Ada forecast on the 11th."""
-    now = [micros(11)]
     rules = RuleSet(name="own", kernel="ln", clock="recorded", period="actual")
     late = {"red": "0.3", "green": "0.2", "blue": "0.25", "violet": "0.25"}
     said: list[tuple[int, AnyCommand]] = [
@@ -243,11 +240,8 @@ def test_under_the_recorded_clock_a_grace_period_ends_when_it_is_recorded_at_the
         (made_on, made(day(claimed), "bob", probabilities=late)),
         (25, resolution("colour", outcome="violet")),
     ]
-    with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
-        for number, (on, command) in enumerate(said):
-            now[0] = micros(on)
-            ledger.handle(command, f"c{number}")
-        parts = Projections(facts(ledger.read())).table("score_parts").rows()
+    days, told = zip(*said, strict=True)
+    parts = oracle.projected(*told, at=map(micros, days)).table("score_parts").rows()
     found = [(str(part["probability"]), int(part["from_at"][8:10]), int(part["to_at"][8:10])) for part in parts]
     assert found == expected
 

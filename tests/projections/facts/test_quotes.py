@@ -11,11 +11,11 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, PROBABILITY
 from forecast_ledger.ledger.model.events import PricesQuoted, Quote
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.facts.quotes import NO_PRICE, LastQuote, QuoteColumns, Quotes
 from tests.support.effort import times
-from tests.support.given import NOW, market, quote
+from tests.support.given import market, quote
+from tests.support.logs import recorded
 
 CODES = {"rain": 0, "wind": 3, "never": 7}
 HALF = PROBABILITY // 2
@@ -171,10 +171,7 @@ def test_a_quote_takes_few_bytes() -> None:
 
 def test_a_time_beyond_64_bits_stops_the_reader_at_its_row() -> None:
     """A row of another program states when it was recorded as it likes."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        ledger.handle(market(), "open")
-        ledger.handle(quote(), "quote")
-        [[opened, row]] = [[*page] for page in ledger.read()]
+    opened, row = recorded([market(), quote()])
     for beyond in (2**63, -(2**63) - 1):
         with pytest.raises(Corrupt, match="64 bits") as stopped:
             facts([[opened, structs.replace(row, recorded_at=beyond)]])

@@ -7,8 +7,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.reading.replay import replay
+from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution, withdrawal
 
 HOUR = 3_600 * 10**6
@@ -23,18 +22,15 @@ def at(hours: float) -> str:
 
 def coverage(rules: RuleSet, *said: tuple[float, float, str]) -> Fraction:
     """The share of ten hours that ada's forecasts cover. said: hours claimed and recorded, and the probability."""
-    now = [OPENS]
-    with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
-        ledger.handle(opened(at=at(0), opens_at=at(0), closes_at=at(10)), "q")
-        ledger.handle(contest(at=at(0), rules=structs.replace(rules)), "c")
-        ledger.handle(entry(at=at(0)), "e")
-        for number, (claimed, recorded, probability) in enumerate(said):
-            now[0] = OPENS + int(recorded * HOUR)
-            command = forecast(probability=probability, at=at(claimed)) if probability else withdrawal(at=at(claimed))
-            ledger.handle(command, f"f{number}")
-        now[0] = OPENS + 20 * HOUR
-        ledger.handle(resolution(at=at(11), known_at=at(10)), "r")
-        rows = [row for row in replay(ledger).table("scores").rows() if row["participant"] == "ada"]
+    asked = opened(at=at(0), opens_at=at(0), closes_at=at(10)), contest(at=at(0), rules=rules), entry(at=at(0))
+    made = [
+        forecast(probability=chance, at=at(claimed)) if chance else withdrawal(at=at(claimed))
+        for claimed, _, chance in said
+    ]
+    hours = [0, 0, 0, *(hour for _, hour, _ in said), 20]
+    instants = [OPENS + int(hour * HOUR) for hour in hours]
+    tables = oracle.projected(*asked, *made, resolution(at=at(11), known_at=at(10)), at=instants)
+    rows = [row for row in tables.table("scores").rows() if row["participant"] == "ada"]
     return sum((Fraction(row["coverage"]) for row in rows), Fraction(0))
 
 

@@ -14,9 +14,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores.range_kernels import fraction_of, value_at
 from forecast_ledger.projections.scores.reference_terms import uniform_numbers
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -42,6 +40,7 @@ from tests.support.given import (
     quote,
     resolution,
 )
+from tests.support.logs import written
 from tests.support.seasons import Season, drawn_rules
 
 Row = dict[str, Any]
@@ -57,17 +56,6 @@ def scores(*commands: AnyCommand, column: str = "score") -> dict[str, str]:
 def asked(rules: RuleSet, *made: AnyCommand, **fields: Any) -> list[AnyCommand]:
     """A contest of one binary question, on which Ada forecasts 0.8 from the opening on, that came true."""
     return [opened(**fields), contest(rules=rules), entry(), forecast(probability="0.8", at=OPENS), *made, resolution()]
-
-
-def recorded_at(*batches: tuple[str, list[AnyCommand]]) -> list[Recorded]:
-    """The events of commands that are recorded at these instants."""
-    now = [0]
-    with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
-        for at, commands in batches:
-            now[0] = read_instant(at)
-            for number, command in enumerate(commands):
-                ledger.handle(command, f"{now[0]} {number}")
-        return [each for page in ledger.read() for each in page]
 
 
 def test_each_reference_forecaster_is_scored_like_a_participant() -> None:
@@ -121,18 +109,10 @@ def test_quotes_after_scored_time_do_not_count() -> None:
 def test_by_the_recorded_clock_a_quote_counts_from_when_it_was_recorded() -> None:
     """A quote of the first day that is recorded when the question is half over covers the other half."""
     rules = structs.replace(BRIER, clock="recorded", reference_rows=("market",))
-    commands: list[AnyCommand] = [
-        opened(),
-        contest(rules=rules),
-        entry(),
-        quote(at=OPENS, prices={"yes": "0.9"}),
-        resolution(),
-    ]
-    recorded = recorded_at((BEFORE, commands[:3]), (day(15), commands[3:4]), (AFTER, commands[4:]))
-    rows = list(Projections(oracle.facts_in(recorded)).table("scores").rows())
-    assert [(row["participant"], row["score"], row["coverage"]) for row in rows] == [
-        ("[market]", "0.010000000", "0.500000000")
-    ]
+    said = opened(), contest(rules=rules), entry(), quote(at=OPENS, prices={"yes": "0.9"}), resolution()
+    instants = map(read_instant, (BEFORE, BEFORE, BEFORE, day(15), AFTER))
+    [row] = oracle.projected(*said, at=instants).table("scores").rows()
+    assert (row["participant"], row["score"], row["coverage"]) == ("[market]", "0.010000000", "0.500000000")
 
 
 def test_prices_of_several_outcomes_are_divided_by_their_sum_once_all_are_known() -> None:
@@ -254,13 +234,9 @@ def test_the_score_of_a_reference_forecaster_is_explained_by_its_parts(
 ) -> None:
     """The parts add up to the score, and each names the event that it follows from: the opening, or a quote."""
     quotes = [quote(at=day(13), prices={"yes": "0.5"}), quote(at=day(15), prices={"yes": "0.9"})]
-    path = str(tmp_path / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.with_ids(asked(rules, *quotes)))
-        recorded = [each for page in ledger.read() for each in page]
-    own = score(Log(path), "cup", "rain", name)
+    own = score(Log(written(tmp_path / "log.db", asked(rules, *quotes))), "cup", "rain", name)
     assert sum(Decimal(part["points"]) for part in own.parts) == Decimal(own.number["score"])
-    tags = {row.position: type(row.event).__name__ for row in recorded}
+    tags = {row.position: type(row.event).__name__ for row in oracle.history(*asked(rules, *quotes))}
     expected = ["PricesQuoted", "PricesQuoted"] if name == "[market]" else ["QuestionOpened"]
     assert [tags[part["forecast"]] for part in own.parts] == expected
     assert sum(event["type"] == "prices_quoted" for event in own.events) == (2 if name == "[market]" else 0)

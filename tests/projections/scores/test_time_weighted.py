@@ -16,7 +16,6 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted as module
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import main
@@ -447,13 +446,9 @@ def test_scores_by_quantiles_keep_the_unit_of_their_question() -> None:
 
 def recorded_scores(*commands: tuple[str, AnyCommand], under: RuleSet) -> Scores:
     """Return the scores if each of these commands is recorded at its own instant."""
-    clock = iter([read_instant(BEFORE)] * 3 + [read_instant(at) for at, _ in commands])
-    with Ledger.open(":memory:", clock=lambda: next(clock)) as ledger:
-        for number, command in enumerate(
-            [opened(), contest(rules=under), entry(), *(command for _, command in commands)]
-        ):
-            ledger.handle(command, f"c{number}")
-        return read(Projections(oracle.facts_in([row for page in ledger.read() for row in page])))
+    start = [(BEFORE, each) for each in (opened(), contest(rules=under), entry())]
+    instants, said = zip(*start, *commands, strict=True)
+    return read(oracle.projected(*said, at=map(read_instant, instants)))
 
 
 def test_under_the_recorded_clock_a_forecast_stands_from_its_recording() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.accounts import Account, Holding
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading import arena
+from tests.support import oracle
+from tests.support.given import contest, enrolment, entry, opened
 from tests.system.test_stories import ARENA, expected, rows
 
 START = "2026-03-01T00:00:00Z"
@@ -26,25 +26,12 @@ LEVELS = ("hidden", "no_rank", "no_prize")
 
 def projected(*commands: dict[str, Any], names: str = "ada", unit: str = "0.01") -> Projections:
     """Build the tables of these commands, after a contest with questions q1 to q4 and these participants was opened."""
-    opening: list[dict[str, Any]] = [
-        {"type": "open_contest", "contest": "cup", "rules": "arena-v1", "payable_unit": unit},
-        *(
-            {"type": "enrol_participant", "contest": "cup", "participant": participant, "family": participant[0]}
-            for participant in names.split()
-        ),
-    ]
-    for question in ("q1", "q2", "q3", "q4"):
-        kind = {"kind": "binary", "opens_at": START, "closes_at": END}
-        opening += [
-            {"type": "open_question", "question": question, **kind},
-            {"type": "add_question", "contest": "cup", "question": question},
-        ]
-    with Ledger.open(":memory:") as ledger:
-        for number, command in enumerate([*opening, *commands]):
-            line = msgspec.json.encode({"id": str(number), "at": START, **command})
-            outcome = ledger.handle_many([read(line)])[0]
-            assert not isinstance(outcome, Refused), outcome
-        return Projections(facts(ledger.read()))
+    opening: list[AnyCommand] = [contest(rules="arena-v1", payable_unit=unit, at=START)]
+    opening += [enrolment(participant=name, family=name[0], at=START) for name in names.split()]
+    for name in ("q1", "q2", "q3", "q4"):
+        opening += [opened(name, at=START, opens_at=START, closes_at=END), entry(question=name, at=START)]
+    lines = [msgspec.json.encode({"id": "c", "at": START, **command}) for command in commands]
+    return oracle.projected(*opening, *map(read, lines))
 
 
 def quote(question: str, yes: float, at: str = START) -> dict[str, Any]:
@@ -263,14 +250,6 @@ def test_implied_probability_of_yes_of_both_sides() -> None:
 
 def test_an_account_without_its_starting_cash_is_on_the_leaderboard() -> None:
     """A log can be read up to any event, also between an enrolment and the grant that follows it."""
-    with Ledger.open(":memory:") as ledger:
-        for number, command in enumerate(
-            (
-                {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
-                {"type": "enrol_participant", "contest": "cup", "participant": "ada"},
-            )
-        ):
-            ledger.handle_many([read(msgspec.json.encode({"id": str(number), "at": START, **command}))])
-        recorded = [event for page in ledger.read() for event in page]
+    recorded = oracle.history(contest(rules="arena-v1"), enrolment())
     [row] = Projections(facts([recorded[:2]])).table("arena_leaderboard").rows()
     assert (row["participant"], row["total"], row["drawdown"], row["state"]) == ("ada", "0.00", "0.000000000", "ruined")

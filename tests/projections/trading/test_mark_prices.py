@@ -8,13 +8,13 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, Quote
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import facts, file_page
+from forecast_ledger.projections.facts.from_log import file_page
 from forecast_ledger.projections.facts.quotes import NO_PRICE
 from forecast_ledger.projections.trading.mark_prices import Marks, Series
-from tests.support.given import NOW, closing, day, market, micros, palette, quote
+from tests.support import oracle
+from tests.support.given import closing, day, market, micros, palette, quote
 
 SECOND, HOUR = 10**6, 3_600 * 10**6  # µs
 PRIOR, LAST = Trading(), Trading(closed_marks="last")
@@ -22,10 +22,7 @@ PRIOR, LAST = Trading(), Trading(closed_marks="last")
 
 def marks_after(*commands: AnyCommand) -> Marks:
     """The marks of a binary and a multiple-choice question, numbers 0 and 1, open from the 1st to the 29th."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        for number, command in enumerate([market(), palette(), *commands]):
-            ledger.handle(command, f"c{number}")
-        return Marks(facts(ledger.read()))
+    return Marks(oracle.projected(market(), palette(), *commands).facts)
 
 
 def yes(price: str, at: str, **fields: Any) -> Quote:
@@ -164,15 +161,13 @@ def test_marks_follow_a_log_that_grows() -> None:
     commands: list[AnyCommand] = [market(), palette(), yes("0.4", day(2)), yes("0.9", day(4))]
     commands += [closing(at=day(3)), closing(at=day(2, 12)), yes("0.1", day(9))]
     at, upto, last = int64_array([micros(2, 18)] * 7), int64_array(range(1, 8)), []
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        log_facts = Facts()
-        updated = Marks(log_facts)
-        for number, command in enumerate(commands):
-            ledger.handle(command, f"c{number}")
-            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
-            stale, rebuilt = (marks.stale(PRIOR, 0, at, at, upto).tolist() for marks in (updated, Marks(log_facts)))
-            assert stale == rebuilt
-            last.append(updated.last(PRIOR, 0, 0, micros(10))[0])
+    log_facts = Facts()
+    updated = Marks(log_facts)
+    for row in oracle.history(*commands):
+        file_page(log_facts, [row])
+        stale, rebuilt = (marks.stale(PRIOR, 0, at, at, upto).tolist() for marks in (updated, Marks(log_facts)))
+        assert stale == rebuilt
+        last.append(updated.last(PRIOR, 0, 0, micros(10))[0])
     assert rebuilt == [False] * 5 + [True] * 2  # the correction, position 6, closes the question earlier
     assert last == [NO_PRICE, NO_PRICE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]
 
@@ -194,13 +189,11 @@ def test_under_the_rule_bid_a_mark_is_the_bid_or_the_price_of_a_quote_without_on
 def test_marks_at_bids_follow_a_log_whose_first_quotes_have_none() -> None:
     """The series of a question is read again when its first bid comes, and both rules keep their own last mark."""
     commands: list[AnyCommand] = [market(), palette(), yes("0.4", day(2)), quote(bids={"yes": "0.3"}, at=day(3))]
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        log_facts, last = Facts(), []
-        marks = Marks(log_facts)
-        for number, command in enumerate(commands):
-            ledger.handle(command, f"c{number}")
-            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
-            last.append([marks.last(rules, 0, 0, micros(9))[0] for rules in (Trading(marks="bid"), PRIOR)])
+    log_facts, last = Facts(), []
+    marks = Marks(log_facts)
+    for row in oracle.history(*commands):
+        file_page(log_facts, [row])
+        last.append([marks.last(rules, 0, 0, micros(9))[0] for rules in (Trading(marks="bid"), PRIOR)])
     assert last[1:] == [[NO_PRICE, NO_PRICE], [400_000_000, 400_000_000], [300_000_000, 400_000_000]]
 
 
@@ -208,11 +201,9 @@ def test_marks_of_shares_against_an_outcome_follow_a_log_that_grows() -> None:
     """They are what the price of red leaves of 1: none before a price, then 0.60, then 0.75."""
     commands: list[AnyCommand] = [market(), palette()]
     commands += [quote("colour", prices={"red": price}, at=at) for price, at in (("0.4", day(2)), ("0.25", day(3)))]
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        log_facts, last = Facts(), []
-        marks = Marks(log_facts)
-        for number, command in enumerate(commands):
-            ledger.handle(command, f"c{number}")
-            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
-            last.append([marks.last(PRIOR, 1, share, micros(9))[0] for share in (0, ~0)] if number else [])
+    log_facts, last = Facts(), []
+    marks = Marks(log_facts)
+    for row in oracle.history(*commands):
+        file_page(log_facts, [row])
+        last.append([marks.last(PRIOR, 1, share, micros(9))[0] for share in (0, ~0)] if row.position > 1 else [])
     assert last[1:] == [[NO_PRICE, NO_PRICE], [400_000_000, 600_000_000], [250_000_000, 750_000_000]]

@@ -19,7 +19,6 @@ from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Command, OpenQuestion, Quote
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
@@ -27,10 +26,9 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading import account_histories
 from forecast_ledger.projections.trading.mark_prices import Marks
 from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots
-from tests.support import logs
+from tests.support import logs, oracle
 from tests.support.effort import times
 from tests.support.given import (
-    NOW,
     SUNDAY,
     bet,
     cancellation,
@@ -78,10 +76,7 @@ def rules(**trading: Any) -> RuleSet:
 
 def facts_after(*commands: Command) -> Facts:
     """The facts of a log of these commands."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        for number, command in enumerate(commands):
-            ledger.handle(cast("AnyCommand", command), f"c{number}")
-        return facts(ledger.read())
+    return oracle.projected(*cast("tuple[AnyCommand, ...]", commands)).facts
 
 
 def portfolios(log_facts: Facts, name: str = "week") -> Snapshots:

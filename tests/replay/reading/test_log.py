@@ -22,7 +22,6 @@ from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files.export import export, seal
 from forecast_ledger.replay.reading.log import AsOf, Trust, WithSegments, find_contest
 from forecast_ledger.replay.reading.replay import Replay, replay
-from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support.effort import LONG
 from tests.support.given import MARCH, opened
@@ -36,11 +35,7 @@ TRUSTS: list[Trust] = ["files", "rows"]
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The log of a tournament; its clock goes on by a second with each command."""
-    place, clock = tmp_path_factory.mktemp("sealed") / "log.db", count(MARCH, 1_000_000)
-    with Ledger.open(place, clock=lambda: next(clock), prizes=prizes_from_log) as ledger:
-        for command in commands_of("metaculus-2022"):
-            ledger.handle_many([command])
-    return str(place)
+    return written(tmp_path_factory.mktemp("sealed") / "log.db", commands_of("metaculus-2022"), at=count(MARCH, 10**6))
 
 
 @pytest.fixture(scope="module")

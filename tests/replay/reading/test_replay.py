@@ -50,11 +50,7 @@ def log(tmp_path: Path) -> str:
 
 def recorded(path: Path, commands: list[AnyCommand]) -> str:
     """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
-    ticks = count(1)
-    with Ledger.open(path, clock=lambda: next(ticks) * 10 * SECOND) as ledger:
-        for command in oracle.with_ids(commands):
-            ledger.handle(command)
-    return str(path)
+    return written(path, commands, at=count(10 * SECOND, 10 * SECOND))
 
 
 def best(log: str, as_of: AsOf = None) -> list[str]:
@@ -196,8 +192,7 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
     """One that has no events is empty."""
-    with Ledger.open(log, "other") as ledger:
-        ledger.handle_many(oracle.with_ids(SAID[:5]))
+    written(log, SAID[:5], name="other")
     assert replay(log, "other").checkpoint.position == 5
     assert replay(log).checkpoint.position == len(SAID)
     with pytest.raises(Absent, match="there is no ledger named 'third'; there is 'main', 'other'"):
@@ -298,13 +293,12 @@ def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: P
     """A cut may lie between the events of one command, such as an enrolment and its starting cash: there everywhere,
     elsewhere at every fifth position, in a long run at every one.
     """
-    story = (ROOT / "data" / "arena-week" / "commands.jsonl").read_bytes()
-    with Ledger.open(tmp_path / "log.db") as ledger:
-        ledger.handle_many([read(line) for line in story.splitlines()])
-        commands = [each.command_id for page in ledger.read() for each in page]
+    story = ROOT / "data" / "arena-week" / "commands.jsonl"
+    log = written(tmp_path / "log.db", map(read, story.read_bytes().splitlines()))
+    commands = [each.command_id for each in oracle.events_of(log)]
     within = {number for number in range(1, len(commands)) if commands[number - 1] == commands[number]}
     for position in sorted(within | {*range(0, len(commands), 5 if LONG == 1 else 1), len(commands)}):
-        found = replay(str(tmp_path / "log.db"), as_of=position)
+        found = replay(log, as_of=position)
         board = list(found.table("arena_leaderboard").rows())
         assert len(board) == len(found.table("accounts"))
         assert all(Decimal(row["drawdown"]) == 0 for row in board if row["total"] == "0.00")  # no cash yet, no fall
