@@ -568,3 +568,15 @@ def _earliest_after(key: Int64Array, at: Int64Array) -> Int64Array:
     rank[order] = np.arange(len(order))  # a lower key has lower ranks, so that none of the next key is the least
     found: Int64Array = at[order[np.minimum.accumulate(rank[::-1])[::-1]]]
     return found
+
+
+def width(question: events.QuestionOpened) -> int:
+    """Return how many numbers a forecast on a question has, once it is laid out.
+
+    >>> span = events.NumericRange(lower="0", upper="1", bins=4)
+    >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
+    5
+    """
+    if question.range is None:
+        return len(question.outcomes)
+    return question.range.measures or question.range.bins + 1

@@ -32,6 +32,7 @@ from forecast_ledger.projections.facts.columns import (
     join_pages,
     moved,
     put_last,
+    width,
 )
 from forecast_ledger.projections.facts.event_checks import (
     RequiredNumbers,
@@ -318,18 +319,6 @@ def _file_attestations(facts: Facts, forecasts: Iterable[Recorded]) -> None:
         if isinstance(event, events.ForecastMade) and event.attestation is not None:
             check_attestation(recorded.position, event.attestation)
             facts.attestations[recorded.position] = event.attestation
-
-
-def width(question: events.QuestionOpened) -> int:
-    """Return how many numbers a forecast on a question has, once it is laid out.
-
-    >>> span = events.NumericRange(lower="0", upper="1", bins=4)
-    >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
-    5
-    """
-    if question.range is None:
-        return len(question.outcomes)
-    return question.range.measures or question.range.bins + 1
 
 
 def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:

@@ -18,8 +18,16 @@ from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, stable_order
 from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.accounts import Books
-from forecast_ledger.projections.facts.columns import Contest, Facts, ForecastPage, Forecasts, codes_of, join_pages
-from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, width
+from forecast_ledger.projections.facts.columns import (
+    Contest,
+    Facts,
+    ForecastPage,
+    Forecasts,
+    codes_of,
+    join_pages,
+    width,
+)
+from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts
 from forecast_ledger.projections.facts.from_segments import file_segment
 from forecast_ledger.projections.facts.outcomes import laid_out, widths
 from forecast_ledger.projections.incremental.incremental_parts import (

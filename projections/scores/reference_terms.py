@@ -18,7 +18,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_references
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array
 from forecast_ledger.projections.core.powers import apportion
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -276,14 +276,14 @@ def code_of(facts: Facts, name: str) -> int:
     return len(facts.participant_codes.codes) + REFERENCE_ROWS.index(name)
 
 
-def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
-    """Return the forecasts of all reference forecasters but the consensus.
+def reference_forecasts(facts: Facts, rules: RuleSet, questions: Questions, names: Sequence[str]) -> Forecasts:
+    """Return the forecasts of these reference forecasters, but not of the consensus.
 
     question: index into the questions. participant: see `code_of`. A statement before the opening is moved to it, since
     the quote that stands then is the market's forecast, whatever the rules say about early forecasts.
     """
     rows, lengths, numbers = list[tuple[int, ...]](), list[int](), list[int]()
-    for name in shown_references(rules):
+    for name in names:
         if name == "consensus":
             continue
         code = code_of(facts, name)

@@ -50,7 +50,16 @@ from forecast_ledger.projections.scores.terms import (
 OFTEN = 8  # intervals for each participant
 NO_LIMIT = 1 << 62
 _MINUTE = 60 * 10**6  # µs
+_OfConsensus = tuple[Int64Array, ...]  # twice its probability, and its kernel score, in each step; () if not scored
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
+
+
+class _Scored(NamedTuple):
+    """What is scored: contests of one rule set, and the reference forecasters that have a row on their boards."""
+
+    facts: Facts
+    contests: Sequence[Contest]
+    shown: Sequence[str]
 
 
 def terms_in_chunks(
@@ -68,22 +77,18 @@ def terms_in_chunks(
     Raises OverflowError if one question has 2^26 forecasts or more, and slice_size is 0.
     """
     rules = contests[0].opened.rules
+    scored = _Scored(facts, contests, shown_references(rules))
     sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
     largest = NO_LIMIT if slice_size else LARGEST_COUNT - 1
     for part in chunks(sizes, nothing, questions.length, chunk, largest):
         subset = questions.of(part)
         size = slice_size if part.stop - part.start == 1 else 0
-        for terms in _terms(
-            facts, contests, subset, _counted(facts, rules, subset, _made_on(facts, rules, subset)), size
-        ):
+        for terms in _terms(scored, subset, _counted(facts, rules, subset, _made_on(facts, rules, subset)), size):
             yield part.start, terms
-        for terms in (
-            _terms(facts, contests, subset, scored_forecasts(facts, rules, subset), size)
-            if {*shown_references(rules)} - {"consensus"}
-            else ()
-        ):
-            yield part.start, terms.of(np.flatnonzero(terms.standing.participant > code_of(facts, "consensus")))
+        if {*scored.shown} - {"consensus"}:
+            for terms in _terms(scored, subset, scored_forecasts(facts, rules, subset, scored.shown), size):
+                yield part.start, terms.of(np.flatnonzero(terms.standing.participant > code_of(facts, "consensus")))
 
 
 def standing_in_chunks(
@@ -97,16 +102,20 @@ def standing_in_chunks(
     contests: of one rule set, in the order in which the questions number them.
     """
     rules = contests[0].opened.rules
+    shown = shown_references(rules)
     nothing = np.zeros_like(questions.length)
     for part in chunks(facts.forecasts.counts(questions.code), nothing, questions.length, chunk):
         subset = questions.of(part)
-        forecasts = _by_clock(rules, scored_forecasts(facts, rules, subset))
+        forecasts = _by_clock(rules, scored_forecasts(facts, rules, subset, shown))
         yield part.start, subset, forecasts, _in_units(contests[0], subset, forecasts)
 
 
-def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions) -> Forecasts:
-    """Return the forecasts on these questions, by index, of participants and then of reference forecasters."""
-    made = joined(_made_on(facts, rules, questions), reference_forecasts(facts, rules, questions))
+def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions, shown: Sequence[str]) -> Forecasts:
+    """Return the forecasts on these questions, by index: of participants, then of reference forecasters.
+
+    shown: the names of reference forecasters; those of the consensus are not among the forecasts.
+    """
+    made = joined(_made_on(facts, rules, questions), reference_forecasts(facts, rules, questions, shown))
     return _counted(facts, rules, questions, made)
 
 
@@ -129,10 +138,9 @@ def _counted(facts: Facts, rules: RuleSet, questions: Questions, forecasts: Fore
     return as_counted(forecasts, changed, np.flatnonzero(made_at < questions.opens[forecasts.question]))
 
 
-def _terms(
-    facts: Facts, contests: Sequence[Contest], questions: Questions, forecasts: Forecasts, slice_size: int
-) -> Iterator[Terms]:
+def _terms(scored: _Scored, questions: Questions, forecasts: Forecasts, slice_size: int) -> Iterator[Terms]:
     """Yield the terms of these forecasts: all at once, or in slices; see `terms_in_chunks`."""
+    facts, contests, shown = scored
     rules = contests[0].opened.rules
     forecasts = _by_clock(rules, forecasts)
     standing = _in_units(contests[0], questions, forecasts)
@@ -140,7 +148,8 @@ def _terms(
     chance, scores = _kernels(rules, questions, forecasts, standing)
     terms = Terms(questions, standing, member, 2 * chance, scores)
     _score_uniform(rules, forecasts, terms, np.flatnonzero(standing.participant == code_of(facts, "uniform")))
-    if not len(scores) or (REFERENCES[rules.reference].compared is None and "consensus" not in shown_references(rules)):
+    consensus_code = code_of(facts, "consensus") if "consensus" in shown else None
+    if not len(scores) or (REFERENCES[rules.reference].compared is None and consensus_code is None):
         yield terms
         return
     age = standing.row
@@ -148,7 +157,7 @@ def _terms(
         age = _ages(forecasts, standing, facts.participant_codes.labels)
     is_sliced = 0 < slice_size < len(scores) and (_is_often_replaced(standing) or len(scores) >= LARGEST_COUNT)
     for part, rows in time_slices(terms, slice_size) if is_sliced else [(terms, slice(None))]:
-        yield _compared(rules, forecasts, part, age[rows], len(facts.participant_codes.codes))
+        yield _compared(rules, forecasts, part, age[rows], consensus_code)
 
 
 def _is_often_replaced(standing: Intervals) -> bool:
@@ -232,21 +241,24 @@ def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int
             terms.kernel_scores[rows[layout.rows]] = rebased(rules, questions, layout, uniform)
 
 
-def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Array, consensus_code: int) -> Terms:
-    """Return the terms with their reference, and with the terms of the consensus if it is scored."""
+def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Array, consensus_code: int | None) -> Terms:
+    """Return the terms with their reference, and with those of the consensus if it has a row on the board.
+
+    consensus_code: its participant code; None if it has no row.
+    """
     questions = terms.questions
     shift = shifts(np.zeros_like(questions.length), questions.length)
     line = timeline(terms, shift, age)
     all_steps = line.steps
-    doubled = kernel = np.zeros(0, np.int64)
-    shown = "consensus" in shown_references(rules)
-    if rules.reference == "consensus" or shown:
-        doubled, kernel = consensus(rules, forecasts, terms, line)
+    of_consensus: _OfConsensus = ()
+    if rules.reference == "consensus" or consensus_code is not None:
+        of_consensus = consensus(rules, forecasts, terms, line)
     compared = REFERENCES[rules.reference].compared
     if compared is not None:
-        terms = replace(terms, compared=compared(rules, terms, line, (doubled, kernel)))
-    if not shown:
+        terms = replace(terms, compared=compared(rules, terms, line, of_consensus))
+    if consensus_code is None:
         return terms
+    doubled, kernel = of_consensus
     busy = np.flatnonzero(all_steps.stand)
     question = line.question[busy]
     rows = Intervals(
@@ -260,27 +272,25 @@ def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Arra
     return _joined(terms, all_steps, busy, consensus_terms)
 
 
-def _with_consensus(
-    rules: RuleSet, terms: Terms, timeline: "Timeline", consensus: tuple[Int64Array, Int64Array]
-) -> Compared:
-    """Compare with the consensus, given as twice its probability and its kernel score in each step."""
-    doubled, kernel = consensus
+def _with_consensus(rules: RuleSet, terms: Terms, timeline: Timeline, of_consensus: _OfConsensus) -> Compared:
+    """Compare with the consensus."""
+    doubled, kernel = of_consensus
     against = against_consensus(timeline.steps, kernel)
     leaves_one_out = rules.consensus_of == "others" and timeline.steps.stand.any()
     of_members = against_others(rules, terms, timeline) if leaves_one_out else None
     return Compared(timeline.steps, against, against, doubled, kernel, of_members)
 
 
-def _with_peers(rules: RuleSet, terms: Terms, timeline: "Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
+def _with_peers(rules: RuleSet, terms: Terms, timeline: Timeline, of_consensus: _OfConsensus) -> Compared:
     """Compare with the mean kernel score of the other members."""
     steps, member, fine = timeline.steps, terms.member, fine_bits(rules)
     members = outsiders = against_peers(steps, terms.kernel_scores, member, fine, leave_out_self=True)
-    if rules.scored_only_factor == "one" and ("consensus" in shown_references(rules) or not member.all()):
+    if rules.scored_only_factor == "one" and (of_consensus or not member.all()):
         outsiders = against_peers(steps, terms.kernel_scores, member, fine, leave_out_self=False)
     return Compared(steps, members, outsiders)
 
 
-def _with_median(_: RuleSet, terms: Terms, timeline: "Timeline", __: tuple[Int64Array, Int64Array]) -> Compared:
+def _with_median(_: RuleSet, terms: Terms, timeline: Timeline, __: _OfConsensus) -> Compared:
     """Compare with the median of the members' kernel scores, the participant's included."""
     rows = np.flatnonzero(terms.member)
     ordered = timeline.changes if len(rows) == len(terms.member) else None
@@ -298,7 +308,7 @@ class Reference(NamedTuple):
     """
 
     words: str
-    compared: Callable[[RuleSet, Terms, "Timeline", tuple[Int64Array, Int64Array]], Compared] | None
+    compared: Callable[[RuleSet, Terms, Timeline, _OfConsensus], Compared] | None
     source: str
 
 

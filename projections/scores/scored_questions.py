@@ -13,8 +13,8 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.powers import QUANTUM
-from forecast_ledger.projections.facts.columns import CHANCE, ChangedOutcomes, Contest, Entry, Facts, Status
-from forecast_ledger.projections.facts.from_log import status_of, width
+from forecast_ledger.projections.facts.columns import CHANCE, ChangedOutcomes, Contest, Entry, Facts, Status, width
+from forecast_ledger.projections.facts.from_log import status_of
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
 

@@ -304,8 +304,8 @@ class _Intervals(NamedTuple):
 
 
 def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _Intervals:
-    last, code = contest.as_of(facts), int(questions.code[0])
-    forecasts = score_terms.scored_forecasts(facts, contest.opened.rules, questions)
+    last, code, rules = contest.as_of(facts), int(questions.code[0]), contest.opened.rules
+    forecasts = score_terms.scored_forecasts(facts, rules, questions, shown_references(rules))
     owner = totals.score_labels(facts).index(participant)
     both = [terms.standing for _, terms in score_terms.terms_in_chunks(facts, [contest], questions)]
     [own] = [rows for each in both if len((rows := each.of(np.flatnonzero(each.participant == owner))).row)]
@@ -315,7 +315,7 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     early = f"closed by #{closings[-1]}" if closings and now.closed_at[code] < now.closes_at[code] else "close"
     end = f"answer known, #{resolved.position}" if now.known_at[code] < now.closed_at[code] else early
     theirs = np.flatnonzero(forecasts.participant == owner).tolist()
-    clock = forecasts.recorded_at if contest.opened.rules.clock == "recorded" else forecasts.at
+    clock = forecasts.recorded_at if rules.clock == "recorded" else forecasts.at
     ended = []
     for place, row in enumerate(own.row.tolist()):
         if row >= 0 and row in own.row[place + 1 :]:

@@ -22,8 +22,7 @@ from forecast_ledger.ledger.segments.segment_columns import to_columns
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import stable_order
-from forecast_ledger.projections.facts.columns import Facts, joined
-from forecast_ledger.projections.facts.from_log import width
+from forecast_ledger.projections.facts.columns import Facts, joined, width
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.files.export import seal
