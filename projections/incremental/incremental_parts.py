@@ -45,7 +45,7 @@ class ScoreCache:
         self.tally = analysis.tally(name)
         self._sums = [_sums(analysis, name)]  # to be added up
         counts = brier.counts_by_owner(self._sums[0])
-        self.aggregates = {owner: brier.aggregate(own) for owner, own in counts.items()}
+        self.aggregates = {owner: brier.aggregate(owner_counts) for owner, owner_counts in counts.items()}
 
     def update(self, before: Analysis, after: Analysis) -> set[int]:
         """Replace the scores of some questions; return the numbers of the owners who forecast on them."""
@@ -158,8 +158,8 @@ class IncrementalScores:
 
     def _rescore_contests(self, facts: Facts, contests: list[str]) -> Iterator[TableUpdate]:
         if contests:
-            own = {name: facts.contests[name] for name in contests}
-            projections = Projections(self._facts_about(own, _questions(own)))
+            rescored = {name: facts.contests[name] for name in contests}
+            projections = Projections(self._facts_about(rescored, _questions(rescored)))
             projections.tally_all()
             projections.sample_all()
             for name in contests:
@@ -186,10 +186,10 @@ class IncrementalScores:
             for name in changed:
                 self._caches[name].entries |= now.facts.contests[name].entries
         if boards:
-            own = self._facts_about({name: facts.contests[name] for name in boards}, ())
+            narrowed = self._facts_about({name: facts.contests[name] for name in boards}, ())
             cached = CachedResults({name: self._caches[name].tally for name in boards})
             yield from table_updates(
-                Projections(own, cached=cached), "boards", [(name,) for name in boards], self._tables
+                Projections(narrowed, cached=cached), "boards", [(name,) for name in boards], self._tables
             )
 
     def _brier_updates(
@@ -205,8 +205,8 @@ class IncrementalScores:
             concerned = cache.update(before, now)
             cached.add(cache.results(_owners(facts), concerned))
             keys += [(name, names[owner - 1]) for owner in concerned]
-        own = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
-        yield from table_updates(Projections(own, cached=cached), "brier_scores", keys, self._tables)
+        narrowed = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
+        yield from table_updates(Projections(narrowed, cached=cached), "brier_scores", keys, self._tables)
 
     def _before_and_now(self, facts: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
         """Return the contests with only these questions, as of the log position `before` and as of now."""
@@ -229,7 +229,7 @@ class IncrementalScores:
             for name in missing:
                 aggregates = projections.aggregates(name)
                 self._aggregates[name] = {(code + 1) % owners: aggregate for code, aggregate in aggregates.items()}
-        own, now = self._facts_about(facts.contests, ()), self._aggregates
+        narrowed, now = self._facts_about(facts.contests, ()), self._aggregates
         changed = {owner for aggregates in now.values() for owner in aggregates}
         if stored is not None:
             changed = {owner for name, old in stored.items() for owner in _differing(old, now[name])}
@@ -238,7 +238,7 @@ class IncrementalScores:
             aggregates={name: by_participant(aggregates, count, changed) for name, aggregates in now.items()}
         )
         keys = [()] if stored is None else [(participant,) for participant in _names(facts, changed)]
-        yield from table_updates(Projections(own, cached=cached), "brier_overall", keys, self._tables)
+        yield from table_updates(Projections(narrowed, cached=cached), "brier_overall", keys, self._tables)
 
 
 def _questions(contests: dict[str, Contest]) -> set[int]:
@@ -313,12 +313,12 @@ class BooksByAccount:
             self._movements[movement.key].append(movement)
         for trade in islice(books.trades, trades, None):
             self._trades[trade.event.contest, trade.event.participant].append(trade)
-        for place, (_, attempt, _) in enumerate(islice(books.attempts, attempts, None), attempts):
-            self._attempts[attempt.contest, attempt.participant].append(place)
-        for place, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
-            self._refusals[refused.contest, refused.participant].append(place)
-        for place, (_, failed) in enumerate(islice(books.failures, failures, None), failures):
-            self._failures[failed.contest, failed.participant].append(place)
+        for index, (_, attempt, _) in enumerate(islice(books.attempts, attempts, None), attempts):
+            self._attempts[attempt.contest, attempt.participant].append(index)
+        for index, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
+            self._refusals[refused.contest, refused.participant].append(index)
+        for index, (_, failed) in enumerate(islice(books.failures, failures, None), failures):
+            self._failures[failed.contest, failed.participant].append(index)
         counts = len(books.movements), len(books.trades), len(books.attempts), len(books.refusals)
         self._counts = (*counts, len(books.failures))
 
@@ -331,9 +331,9 @@ class BooksByAccount:
             accounts={key: books.accounts[key] for key in in_order},
             movements=[movement for key in in_order for movement in self._movements.get(key, ())],
             trades=[trade for key in in_order for trade in self._trades.get(key, ())],
-            attempts=[books.attempts[place] for key in in_order for place in self._attempts.get(key, ())],
-            refusals=[books.refusals[place] for key in in_order for place in self._refusals.get(key, ())],
-            failures=[books.failures[place] for key in in_order for place in self._failures.get(key, ())],
+            attempts=[books.attempts[index] for key in in_order for index in self._attempts.get(key, ())],
+            refusals=[books.refusals[index] for key in in_order for index in self._refusals.get(key, ())],
+            failures=[books.failures[index] for key in in_order for index in self._failures.get(key, ())],
         )
 
 

@@ -325,9 +325,9 @@ class IncrementalTables:
         for name, code in sorted(self.touched.admissions):
             contest = self.facts.contests[name]
             if contest.opened.rules.attested:
-                own = replace(contest, entries={code: contest.entries[code]})
+                narrowed = replace(contest, entries={code: contest.entries[code]})
                 key = name, self.facts.questions[code].question
-                projections = Projections(self._facts_about({name: own}, [code]))
+                projections = Projections(self._facts_about({name: narrowed}, [code]))
                 yield from table_updates(projections, "receipts", [key], self._tables)
 
     def _trading_updates(self) -> Iterator[TableUpdate]:

@@ -181,9 +181,9 @@ def fees_values(analysis: Analysis) -> list[Values]:
     for movement in analysis.facts.books.movements:
         if movement.fee:
             total = totals[movement.key] = totals.get(movement.key, 0) + movement.fee
-            place = (*movement.key, movement.position, movement.at, movement.kind)
+            key = (*movement.key, movement.position, movement.at, movement.kind)
             question = analysis.facts.questions[movement.question].question
-            rows.append([*place, question, movement.number, movement.fee, total])
+            rows.append([*key, question, movement.number, movement.fee, total])
     return columns_of_rows(rows, _FEES.columns)
 
 
@@ -355,9 +355,9 @@ def trial_balance_values(analysis: Analysis) -> list[Values]:
     """One row for each account of each contest."""
     sums: dict[tuple[str, str], list[int]] = {}
     for posting in _postings(analysis.facts):
-        own = sums.setdefault((posting.contest, posting.account), [0, 0, 0])
-        own[0] += 1
-        own[1 if posting.amount > 0 else 2] += abs(posting.amount)
+        totals = sums.setdefault((posting.contest, posting.account), [0, 0, 0])
+        totals[0] += 1
+        totals[1 if posting.amount > 0 else 2] += abs(posting.amount)
     rows = [[*key, count, added, taken, added - taken] for key, (count, added, taken) in sums.items()]
     return columns_of_rows(rows, _TRIAL_BALANCE.columns)
 

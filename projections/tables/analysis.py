@@ -130,8 +130,8 @@ class Analysis:
         """Return the intervals of a contest's leaderboard."""
         if contest not in self._intervals:
             board, opened = self.board(contest), self.facts.contests[contest]
-            place, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
-            self._intervals[contest] = board_intervals(opened, self.scored(contest), board, place, seed)
+            board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
+            self._intervals[contest] = board_intervals(opened, self.scored(contest), board, board_row, seed)
         return self._intervals[contest]
 
     def brier_sample(self, contest: str) -> ContestSample:

@@ -75,9 +75,9 @@ def mean_implied_returns_values(analysis: Analysis) -> list[Values]:
     labels = analysis.facts.participant_codes.labels
     for contest in analysis.contests:
         every = implied_returns(analysis.facts, analysis.facts.contests[contest])
-        for own in mean_returns(every):
-            means = [None] * 6 if own.means is None else map(round_to_points, own.means)
-            rows.append([contest, labels[own.participant], own.n, own.left_out, *means])
+        for returns in mean_returns(every):
+            means = [None] * 6 if returns.means is None else map(round_to_points, returns.means)
+            rows.append([contest, labels[returns.participant], returns.n, returns.left_out, *means])
     return columns_of_rows(rows, _MEAN_IMPLIED_RETURNS.columns)
 
 
@@ -152,11 +152,11 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
         worth = {record.key: -arena.payable_units(record.profit, unit) for record in shown}
         board = sorted(shown, key=lambda record: (worth[record.key], record.key))
         ranked = [record for record in board if level_of(record.key[1]) != "no_rank"]
-        places = [worth[record.key] for record in ranked]
+        worths = [worth[record.key] for record in ranked]
         scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
         for record in board:
             level = level_of(record.key[1]) or ""
-            by_profit, by_brier = bisect_left(places, worth[record.key]) + 1, _rank(record.brier, scored)
+            by_profit, by_brier = bisect_left(worths, worth[record.key]) + 1, _rank(record.brier, scored)
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
     return columns_of_rows(rows, _ARENA_LEADERBOARD.columns)
@@ -262,9 +262,9 @@ def _grouped(analysis: Analysis, records: list[TradingRecord], by: str) -> Itera
         groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
     groups.pop("", None)
     worth = {name: -arena.payable_units(_profit(group), unit) for name, group in groups.items()}
-    places = sorted(worth.values())
+    worths = sorted(worth.values())
     for name, group in groups.items():
-        yield [by, name, bisect_left(places, worth[name]) + 1, *_group_columns(group)]
+        yield [by, name, bisect_left(worths, worth[name]) + 1, *_group_columns(group)]
 
 
 def _group_columns(group: list[TradingRecord]) -> list[Any]:

@@ -49,21 +49,21 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
     for contest in analysis.contests:
         paid, board = {prize.participant: prize for prize in analysis.prizes(contest)}, analysis.board(contest)
         attainable = round_to_points(board[0].attainable) if board else 0  # the same for all
-        for place in board:
-            prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
+        for row in board:
+            prize = paid.get(row.participant, prizes.Prize(row.participant, 0, 0))
             rows.append([
                 contest,
-                place.rank,
-                place.participant,
-                round_to_points(place.score),
-                round_to_points(place.coverage),
+                row.rank,
+                row.participant,
+                round_to_points(row.score),
+                round_to_points(row.coverage),
                 attainable,
-                None if place.take is None else leaderboard.published_take(place.take),
+                None if row.take is None else leaderboard.published_take(row.take),
                 prize.share,
                 prize.prize,
-                f"{place.forecast_on}/{place.questions}",
-                place.submissions,
-                place.excluded,
+                f"{row.forecast_on}/{row.questions}",
+                row.submissions,
+                row.excluded,
             ])  # fmt: skip
     return columns_of_rows(rows, _LEADERBOARD.columns)
 
@@ -97,16 +97,16 @@ def leaderboard_by_group_values(analysis: Analysis) -> list[Values]:
     rows = [
         [
             *keys[name],
-            place.rank,
-            place.participant,
-            round_to_points(place.score),
-            round_to_points(place.coverage),
-            round_to_points(place.attainable),
-            f"{place.forecast_on}/{place.questions}",
-            place.excluded,
+            row.rank,
+            row.participant,
+            round_to_points(row.score),
+            round_to_points(row.coverage),
+            round_to_points(row.attainable),
+            f"{row.forecast_on}/{row.questions}",
+            row.excluded,
         ]
         for name in grouped.contests
-        for place in grouped.board(name)
+        for row in grouped.board(name)
     ]
     return columns_of_rows(rows, _LEADERBOARD_BY_GROUP.columns)
 
@@ -146,16 +146,16 @@ _SCORE_OVER_TIME = schema("""
 
 def score_over_time_values(analysis: Analysis) -> list[Values]:
     """One row for each participant after each answer of each contest, best first."""
-    rows, asked = [], analysis.facts.question_codes.labels
+    rows, ids = [], analysis.facts.question_codes.labels
     for name in analysis.contests:
         contest, scored = analysis.facts.contests[name], analysis.scored(name)
         answered = answered_at(analysis.facts, contest, scored.questions)
         tallies = tallies_over_time(analysis.facts, contest, scored)
         for number, (question, tally) in enumerate(tallies, start=1):
-            answer = (asked[scored.questions.code[question]], int(answered[question]))
-            for place in leaderboard.board(analysis.facts, contest, tally):
-                shares = map(round_to_points, (place.score, place.coverage))
-                rows.append((name, number, place.rank, place.participant, *shares, *answer))
+            answer = (ids[scored.questions.code[question]], int(answered[question]))
+            for row in leaderboard.board(analysis.facts, contest, tally):
+                shares = map(round_to_points, (row.score, row.coverage))
+                rows.append((name, number, row.rank, row.participant, *shares, *answer))
     return columns_of_rows(rows, _SCORE_OVER_TIME.columns)
 
 
@@ -179,11 +179,11 @@ def kind_means_values(analysis: Analysis) -> list[Values]:
         contest = analysis.facts.contests[name]
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
-        for own in totals.participant_sums(analysis.facts, contest, analysis.tally(name)):
-            if own.reference or contest.level_of(own.participant) != "hidden":
+        for sums in totals.participant_sums(analysis.facts, contest, analysis.tally(name)):
+            if sums.reference or contest.level_of(sums.participant) != "hidden":
                 rows += [
-                    (name, own.participant, kind.kind, round_to_points(kind.mean), kind.forecast_on, kind.questions)
-                    for kind in own.kinds
+                    (name, sums.participant, kind.kind, round_to_points(kind.mean), kind.forecast_on, kind.questions)
+                    for kind in sums.kinds
                 ]
     return columns_of_rows(rows, _KIND_MEANS.columns)
 
@@ -307,10 +307,10 @@ def marginal_ranks_values(analysis: Analysis) -> list[Values]:
         board, scored = analysis.board(name), analysis.scored(name)
         if not board or not (scored.questions.weight > 0).any():
             continue
-        seed, place = analysis.seed(name, "intervals"), board_rows(analysis.facts, board)
-        for own in board_marginal_sets(analysis.facts.contests[name], scored, board, place, seed):
-            ranks = own.ranks or (None, None)
-            rows.append((name, own.row.participant, own.clusters, own.row.rank, *ranks, seed.hex()))
+        seed, board_row = analysis.seed(name, "intervals"), board_rows(analysis.facts, board)
+        for ranked in board_marginal_sets(analysis.facts.contests[name], scored, board, board_row, seed):
+            ranks = ranked.ranks or (None, None)
+            rows.append((name, ranked.row.participant, ranked.clusters, ranked.row.rank, *ranks, seed.hex()))
     return columns_of_rows(rows, _MARGINAL_RANKS.columns)
 
 
@@ -332,10 +332,10 @@ def resolution_values(analysis: Analysis) -> list[Values]:
     analysis.tally_all()
     rows = []
     for name in analysis.contests:
-        found = analysis.intervals(name)
-        if found.sets.needed:
-            ranked = sum(row.row.rank is not None for row in found.rows)
-            rows.append((name, ranked, found.sets.pairs, *found.sets.needed))
+        intervals = analysis.intervals(name)
+        if intervals.sets.needed:
+            ranked = sum(row.row.rank is not None for row in intervals.rows)
+            rows.append((name, ranked, intervals.sets.pairs, *intervals.sets.needed))
     return columns_of_rows(rows, _RESOLUTION.columns)
 
 
@@ -380,8 +380,8 @@ def pairwise_values(
         board = [row for row in analysis.board(name)[:first] if only is None or row.participant in only]
         seed = analysis.seed(name, "pairwise")
         settled = answered_at(analysis.facts, opened, scored.questions)
-        place = board_rows(analysis.facts, board)
-        for pair in pairs(opened.opened.rules, scored, place, settled, seed):
+        board_row = board_rows(analysis.facts, board)
+        for pair in pairs(opened.opened.rules, scored, board_row, settled, seed):
             both = (board[pair.first].participant, board[pair.second].participant)
             rows.append((name, *both, *_pair_columns(pair), seed.hex()))
     return columns_of_rows(rows, _PAIRWISE.columns)
@@ -436,14 +436,14 @@ def baseline_differences_values(analysis: Analysis) -> list[Values]:
     rows = []
     for name in analysis.contests:
         opened, scored, board = analysis.facts.contests[name], analysis.scored(name), analysis.board(name)
-        seed, place = analysis.seed(name, "pairwise"), board_rows(analysis.facts, board)
+        seed, board_row = analysis.seed(name, "pairwise"), board_rows(analysis.facts, board)
         settled = answered_at(analysis.facts, opened, scored.questions)
-        for own in baseline_differences(opened.opened.rules, scored, place, settled, seed):
-            names = (board[own.baseline].participant, board[own.participant].participant)
-            pair, ends = own.pair, own.pair.interval or (None, None)
+        for compared in baseline_differences(opened.opened.rules, scored, board_row, settled, seed):
+            names = (board[compared.baseline].participant, board[compared.participant].participant)
+            pair, ends = compared.pair, compared.pair.interval or (None, None)
             p_values = (pair.p * (POINTS // 1000), pair.adjusted * (POINTS // 1000))
             numbers = (pair.questions, pair.clusters, pair.withheld, pair.difference, *ends, *p_values)
-            rows.append((name, *names, *numbers, *(own.test or (None,) * 4), seed.hex()))
+            rows.append((name, *names, *numbers, *(compared.test or (None,) * 4), seed.hex()))
     return columns_of_rows(rows, _BASELINE_DIFFERENCES.columns)
 
 

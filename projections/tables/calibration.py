@@ -179,8 +179,12 @@ _CORP = schema("""
 def corp_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of a contest who has a forecast in its Brier scores."""
     rows = [
-        (*of, own.n, *map(round_to_points, (own.brier, own.miscalibration, own.discrimination, own.uncertainty)))
-        for of, own in _recalibrated(analysis)
+        (
+            *of,
+            result.n,
+            *map(round_to_points, (result.brier, result.miscalibration, result.discrimination, result.uncertainty)),
+        )
+        for of, result in _recalibrated(analysis)
     ]
     return columns_of_rows(rows, _CORP.columns)
 
@@ -202,8 +206,8 @@ def corp_blocks_values(analysis: Analysis) -> list[Values]:
     """One row for each block of forecasts with the same recalibrated probability."""
     rows = [
         (*of, *block, half_even(block.happened * POINTS, block.n))
-        for of, own in _recalibrated(analysis)
-        for block in own.blocks
+        for of, result in _recalibrated(analysis)
+        for block in result.blocks
     ]
     return columns_of_rows(rows, _CORP_BLOCKS.columns)
 
@@ -213,8 +217,8 @@ def _recalibrated(analysis: Analysis) -> Iterator[tuple[tuple[str, str], Recalib
     analysis.sample_all()
     labels = totals.score_labels(analysis.facts)
     for name in analysis.contests:
-        for own in recalibrate(analysis.brier_sample(name).sample):
-            yield (name, labels[own.owner]), own
+        for result in recalibrate(analysis.brier_sample(name).sample):
+            yield (name, labels[result.owner]), result
 
 
 _CALIBRATION_BY_OPTION = schema("""
@@ -235,12 +239,12 @@ _CALIBRATION_BY_OPTION = schema("""
 
 def calibration_by_option_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a probability of an option, for a participant of a contest."""
-    found = []
+    bins = []
     for group in contests_by_rules(analysis.facts, analysis.contests):
         contests = [analysis.facts.contests[name] for name in group]
         for number, row in option_bins(analysis.facts, contests, analysis.chunk):
-            found.append((group[number], row))
-    return _binned(analysis, found)
+            bins.append((group[number], row))
+    return _binned(analysis, bins)
 
 
 _CALIBRATION_TIME_WEIGHTED = schema("""
@@ -282,19 +286,20 @@ def calibration_time_weighted_values(analysis: Analysis) -> list[Values]:
 def _timed(analysis: Analysis, contest: str, bins: Sequence[TimedBin]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a contest."""
     rules, edges = analysis.facts.contests[contest].opened.rules, edges_in_nanos()
-    counted = sum(len(own.questions) for own in bins)
+    counted = sum(len(timed_bin.questions) for timed_bin in bins)
     _check_size("calibration_time_weighted", contest, counted)
     replicates, seed = affordable(counted, rules.replicates), analysis.seed(contest, "calibration_time_weighted")
     for owner, each in groupby(bins, attrgetter("participant")):
         name, mine = analysis.facts.participant_codes.labels[owner], [*each]
-        codes = int64_array([stood.question for own in mine for stood in own.questions])
+        codes = int64_array([stood.question for timed_bin in mine for stood in timed_bin.questions])
         bands = timed_bands(mine, clusters_of(analysis.facts, rules, codes), seed, replicates, rules.level_ppm)
-        for own, band in zip(mine, bands, strict=True):
-            n = sum(stood.n for stood in own.questions)
-            weight, mean = half_even(own.weight * POINTS, own.over), half_even(own.forecast, own.weight)
-            frequency = half_even(own.happened * POINTS, own.weight)
-            place = (contest, name, edges[own.bin], edges[own.bin + 1], n, len(own.questions))
-            yield (*place, weight, mean, frequency, *band, replicates, seed.hex())
+        for timed_bin, band in zip(mine, bands, strict=True):
+            n = sum(stood.n for stood in timed_bin.questions)
+            weight = half_even(timed_bin.weight * POINTS, timed_bin.over)
+            mean = half_even(timed_bin.forecast, timed_bin.weight)
+            frequency = half_even(timed_bin.happened * POINTS, timed_bin.weight)
+            key = (contest, name, edges[timed_bin.bin], edges[timed_bin.bin + 1], n, len(timed_bin.questions))
+            yield (*key, weight, mean, frequency, *band, replicates, seed.hex())
 
 
 def _check_size(table: str, contest: str, forecasts: int) -> None:
@@ -325,7 +330,7 @@ def corp_band_values(analysis: Analysis) -> list[Values]:
     rows = []
     for name, who, owner in _owners(analysis, "corp_band"):
         seed, replicates, band = owner_band(analysis, name, owner)
-        rows += [(name, who, *place, replicates, seed.hex()) for place in band]
+        rows += [(name, who, *point, replicates, seed.hex()) for point in band]
     return columns_of_rows(rows, _CORP_BAND.columns)
 
 
@@ -352,8 +357,8 @@ def owner_band(analysis: Analysis, contest: str, owner: int) -> tuple[bytes, int
     """Return the seed, the replicates and the consistency band of one owner's forecasts, by participant code."""
     rules = analysis.facts.contests[contest].opened.rules
     replicates = affordable(len(analysis.brier_sample(contest).sample.owner), rules.replicates)
-    seed, own = analysis.seed(contest, "corp_band"), _forecasts(analysis, contest, owner)
-    return seed, replicates, consistency_band(own, seed, replicates, rules.level_ppm)
+    seed, forecasts = analysis.seed(contest, "corp_band"), _forecasts(analysis, contest, owner)
+    return seed, replicates, consistency_band(forecasts, seed, replicates, rules.level_ppm)
 
 
 _CALIBRATION_TEST = schema("""
@@ -394,9 +399,9 @@ def calibration_test_values(analysis: Analysis) -> list[Values]:
     """
     every, rows = _owners(analysis, "calibration_test"), []
     tested = {(name, who): owner_test(analysis, name, owner) for name, who, owner in every}
-    for of, own in _recalibrated(analysis):
+    for of, result in _recalibrated(analysis):
         test = tested[of]
-        numbers = map(round_to_points, (own.miscalibration, test.p))
+        numbers = map(round_to_points, (result.miscalibration, test.p))
         rows.append((*of, test.n, test.clusters, *numbers, test.replicates, test.seed.hex()))
     return columns_of_rows(rows, _CALIBRATION_TEST.columns)
 
@@ -404,9 +409,9 @@ def calibration_test_values(analysis: Analysis) -> list[Values]:
 def owner_test(analysis: Analysis, contest: str, owner: int) -> CalibrationTest:
     """Return the test of one owner's forecasts in a contest, by participant code."""
     replicates = affordable(len(analysis.brier_sample(contest).sample.owner), TEST_REPLICATES)
-    seed, own = analysis.seed(contest, "calibration_test"), _forecasts(analysis, contest, owner)
-    as_far = as_miscalibrated(own, seed, replicates)
-    return CalibrationTest(len(own.cluster), int(own.cluster.max()) + 1, as_far, replicates, seed)
+    seed, forecasts = analysis.seed(contest, "calibration_test"), _forecasts(analysis, contest, owner)
+    as_far = as_miscalibrated(forecasts, seed, replicates)
+    return CalibrationTest(len(forecasts.cluster), int(forecasts.cluster.max()) + 1, as_far, replicates, seed)
 
 
 _MURPHY_CURVE = schema("""
@@ -427,10 +432,10 @@ def murphy_curve_values(analysis: Analysis) -> list[Values]:
     analysis.sample_all()
     rows, labels = [], totals.score_labels(analysis.facts)
     for name in analysis.contests:
-        for own in murphy_curves(analysis.brier_sample(name).sample):
-            for place, (alarms, misses) in enumerate(zip(own.false_alarms, own.misses, strict=True), 1):
-                score = half_even((place * alarms + (PARTS - place) * misses) * POINTS, PARTS * own.n)
-                rows.append((name, labels[own.owner], place * POINTS // PARTS, own.n, alarms, misses, score))
+        for curves in murphy_curves(analysis.brier_sample(name).sample):
+            for threshold, (alarms, misses) in enumerate(zip(curves.false_alarms, curves.misses, strict=True), 1):
+                score = half_even((threshold * alarms + (PARTS - threshold) * misses) * POINTS, PARTS * curves.n)
+                rows.append((name, labels[curves.owner], threshold * POINTS // PARTS, curves.n, alarms, misses, score))
     return columns_of_rows(rows, _MURPHY_CURVE.columns)
 
 

@@ -107,10 +107,10 @@ class Projections(Analysis):
             if name is not None and name not in names[kind]:
                 raise ValueError(f"no {kind} named {name!r}; there are {listed(name, names[kind])}")
         owner = None if participant is None else names["participant"].index(participant)
-        own: Analysis = self
+        analysis: Analysis = self
         if contest is not None or question is not None:
-            own = Analysis(scores.facts_on(self.facts, contest, question), self.chunk)
-        return self.as_table("score_parts", scores.score_parts_values(own, owner))
+            analysis = Analysis(scores.facts_on(self.facts, contest, question), self.chunk)
+        return self.as_table("score_parts", scores.score_parts_values(analysis, owner))
 
     def pairwise(self, contest: str, first: int | None = None) -> Table:
         """Return the rows of `pairwise` of a contest, or of those who come first on its board.
@@ -141,7 +141,7 @@ class Projections(Analysis):
     ) -> Table:
         """Return the rows of `portfolio_snapshots` of a contest, a participant, and the instants in [since, until).
 
-        Only what is asked for is computed. Raises, first that applies: ValueError (no such trading contest, or no
+        Computes only the selected portfolios. Raises, first that applies: ValueError (no such trading contest, or no
         participant with an account; its message lists some that there are), Refused (not an instant; too many ticks).
 
         >>> from forecast_ledger import Projections, commands, facts, open_ledger
@@ -185,7 +185,7 @@ PartKey = tuple[str | int, ...]  # values of the columns that a table is divided
 class TableUpdate(NamedTuple):
     """The current rows of some parts of a table, and the keys of these parts, in order.
 
-    keys: a key with only the first columns stands for all parts that begin with it; () is the whole table.
+    keys: a key with only the first columns means all parts that begin with it; () is the whole table.
     """
 
     table: Table

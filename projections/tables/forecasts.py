@@ -100,13 +100,13 @@ def _spans(facts: Facts, row: Int64Array) -> list[Values]:
                 grace[(forecasts.question == code) & (forecasts.position < change.position)] = change.ends_at
     kept = np.flatnonzero(facts.as_of < forecasts.retracted)
     if forecasts.renames:
-        own = forecasts.rows(kept)
-        kept = kept[time_order(own.renames, own.question, own.participant, own.at, own.position)]
-    found = spans(forecasts.rows(kept), grace[kept], now.opens_at, now.closed_at)
-    place = np.full(len(forecasts.at), len(kept))  # the last one is of retracted rows
-    place[kept] = np.arange(len(kept))
-    stood, start, end = (np.append(column, 0)[place[row]] for column in found[:3])
-    endings = np.append(found.ending, ENDINGS.index("retracted"))[place[row]].tolist()
+        rows = forecasts.rows(kept)
+        kept = kept[time_order(rows.renames, rows.question, rows.participant, rows.at, rows.position)]
+    intervals = spans(forecasts.rows(kept), grace[kept], now.opens_at, now.closed_at)
+    index = np.full(len(forecasts.at), len(kept))  # the last one is of retracted rows
+    index[kept] = np.arange(len(kept))
+    stood, start, end = (np.append(column, 0)[index[row]] for column in intervals[:3])
+    endings = np.append(intervals.ending, ENDINGS.index("retracted"))[index[row]].tolist()
     return [_where(stood > 0, start), _where(stood > 0, end), [ENDINGS[ending] for ending in endings]]
 
 
@@ -122,32 +122,32 @@ def _levels(facts: Facts, question: Int64Array, number: Int64Array, quantile: Bo
     """Return the level of each row of quantiles, 1e-11."""
     levels = [question.range.levels if question.range else () for question in facts.questions]
     begins = np.cumsum([0, *map(len, levels)])
-    flat, found = int64_array([*chain.from_iterable(levels)]), np.zeros(len(question), np.int64)
-    found[quantile] = flat[begins[question[quantile]] + number[quantile]] * (PROBABILITIES // PROBABILITY)
-    return found
+    flat, level = int64_array([*chain.from_iterable(levels)]), np.zeros(len(question), np.int64)
+    level[quantile] = flat[begins[question[quantile]] + number[quantile]] * (PROBABILITIES // PROBABILITY)
+    return level
 
 
 def _probabilities(facts: Facts, row: Int64Array, number: Int64Array, measured: BoolArray) -> Int64Array:
     """Return the probability of each row that has one, 1e-11."""
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
-    row, found = row[~measured], np.zeros(len(row), np.int64)
+    row, probability = row[~measured], np.zeros(len(row), np.int64)
     of_bins = bins[facts.forecasts.question[row]]
-    found[~measured] = facts.forecasts.chance(row, number[~measured], of_bins) * (PROBABILITIES // CHANCE)
-    return found
+    probability[~measured] = facts.forecasts.chance(row, number[~measured], of_bins) * (PROBABILITIES // CHANCE)
+    return probability
 
 
 def _measures(facts: Facts, row: Int64Array, number: Int64Array, measured: BoolArray) -> Values:
     """Return the value of each row of quantiles or samples, 1e-12, in Python integers: 64 bits may be too few."""
     forecasts = facts.forecasts
     units = [MEASURE // 10**question.range.decimals if question.range else 0 for question in facts.questions]
-    row, found = row[measured], [None] * len(row)
+    row, result = row[measured], [None] * len(row)
     measures = forecasts.chances[forecasts.start[row] + number[measured]].tolist()
     values = [
         value * units[question] for value, question in zip(measures, forecasts.question[row].tolist(), strict=True)
     ]
-    for place, value in zip(np.flatnonzero(measured).tolist(), values, strict=True):
-        found[place] = value
-    return found
+    for index, value in zip(np.flatnonzero(measured).tolist(), values, strict=True):
+        result[index] = value
+    return result
 
 
 def _where(present: BoolArray, numbers: Int64Array) -> Values:
@@ -248,14 +248,14 @@ def admissions_values(analysis: Analysis) -> list[Values]:
         if facts.contests[name].opened.rules.attested:
             for number in _forecasts_of(facts, facts.contests[name]):
                 position, question = int(forecasts.position[number]), int(forecasts.question[number])
-                asked = facts.question_as_of(question, facts.contests[name].as_of(facts))
-                cutoff = admission.cutoff(asked.closes_at)
+                opened = facts.question_as_of(question, facts.contests[name].as_of(facts))
+                cutoff = admission.cutoff(opened.closes_at)
                 codes.append(code)
                 index.append(number)
                 counted_until.append(facts.contests[name].as_of(facts))
                 receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
                 attestation = facts.attestations.get(position) or Attestation()
-                empty = "empty" if admission.empty_window(asked.opens_at, cutoff) else "open"
+                empty = "empty" if admission.empty_window(opened.opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
     row_numbers = int64_array(index)
     return [
@@ -271,9 +271,9 @@ def _forecasts_of(facts: Facts, contest: Contest) -> Iterator[int]:
     forecasts, last = facts.forecasts, contest.as_of(facts)
     for question in sorted(contest.entries):
         first, end = np.searchsorted(forecasts.question, [question, question + 1])
-        own = slice(first, end)
-        counting = (forecasts.position[own] <= last) & (last < forecasts.retracted[own])
-        yield from (np.flatnonzero(forecasts.made[own] & counting) + first).tolist()
+        of_question = slice(first, end)
+        counting = (forecasts.position[of_question] <= last) & (last < forecasts.retracted[of_question])
+        yield from (np.flatnonzero(forecasts.made[of_question] & counting) + first).tolist()
 
 
 def _declared_columns(attestation: Attestation, cutoff: int) -> list[Any]:

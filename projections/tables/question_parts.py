@@ -27,7 +27,7 @@ from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 
 SUMS, SAMPLES = "sums", "samples"  # of scores; of Brier scores
-BOUNDS = "bounds"  # with SUMS: participants with many sums of scores get bounds in place of them
+BOUNDS = "bounds"  # with SUMS: bounds replace the sums of participants with many
 _BY_QUESTION = frozenset({"forecasts", "receipts", "scores"})  # divisions of tables whose rows are of one question each
 ACCOUNTS = "portfolios"  # the division of tables whose rows are of one account each
 _MADE_OF = {"boards": SUMS, "brier_scores": SAMPLES, "brier_overall": SAMPLES}  # by the division of a table
@@ -45,7 +45,7 @@ def needed(tables: Iterable[str]) -> frozenset[str]:
 
 
 def is_by_question(table: str) -> bool:
-    """Return whether each row of a table rests on the forecasts on its own question alone.
+    """Return whether each row of a table depends only on the forecasts on its question.
 
     >>> is_by_question("standing"), is_by_question("leaderboard")
     (True, False)
@@ -82,9 +82,9 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
 
 
 def _build_boards(facts: Facts, tallies: dict[str, Tally]) -> None:
-    """Build the tables that rest on the sums of scores in some contests."""
-    own = replace(facts, contests={name: facts.contests[name] for name in tallies})
-    projections = Projections(own, cached=CachedResults(tallies=tallies))
+    """Build the tables that are computed from the sums of scores in some contests."""
+    narrowed = replace(facts, contests={name: facts.contests[name] for name in tallies})
+    projections = Projections(narrowed, cached=CachedResults(tallies=tallies))
     for name, projection in CATALOGUE.items():
         if projection.division == "boards" and not projection.on_request:
             projections.table(name)
@@ -123,7 +123,7 @@ def finish(
             each.add(part.samples)
         for name, columns in part.tables.items():
             tables.setdefault(name, []).append(columns)
-    found = CachedResults()
+    results = CachedResults()
     unsettled = sums if repeated else []
     while unsettled := [group for group in unsettled if group.has_doubts(partial(_build_boards, facts))]:
         for part in again():
@@ -132,13 +132,13 @@ def finish(
         for group in unsettled:
             group.settle()
     for group in sums:
-        found.tallies |= group.tallies()
+        results.tallies |= group.tallies()
     for each in samples:
         total = each.total()
-        found.aggregates |= total.aggregates()
-        found.calibration |= total.calibration()
-    found.columns = {name: _joined(pages) for name, pages in tables.items()}
-    return found
+        results.aggregates |= total.aggregates()
+        results.calibration |= total.calibration()
+    results.columns = {name: _joined(pages) for name, pages in tables.items()}
+    return results
 
 
 class _Samples:

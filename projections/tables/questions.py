@@ -51,8 +51,8 @@ def _contest(facts: Facts, contest: Contest) -> list[Any]:
     progress = facts.books.contests.get(opened.contest)
     complete = progress is not None and progress.complete()
     state = "sealed" if sealed is not None else "complete" if complete else "open"
-    own = (opened.title, opened.rules.name, opened.pool, opened.currency)
-    return [*own, *seal, contest.paid_total, opened.series, opened.starts_at, state]
+    described = (opened.title, opened.rules.name, opened.pool, opened.currency)
+    return [*described, *seal, contest.paid_total, opened.series, opened.starts_at, state]
 
 
 _ORDERED = {None: "", True: "yes", False: "no"}
@@ -190,7 +190,7 @@ def quotes_values(analysis: Analysis) -> list[Values]:
     question, outcome, *times, source, price, bid, ask = join_columns(pages, 9)
     sources = facts.books.quotes.sources.labels
     return [
-        Ids(question, [asked.question for asked in facts.questions]),
+        Ids(question, [opened.question for opened in facts.questions]),
         Ids(outcome, labels.labels),
         *(column.tolist() for column in times),  # lists, of which the table's digest was first computed
         [sources[code] for code in source.tolist()],
@@ -205,9 +205,9 @@ def _quotes_of(facts: Facts, code: int, labels: Codes) -> list[Int64Array]:
     sides = np.stack([none if side is None else side for side in (quotes.prices, quotes.bids, quotes.asks)])
     row, outcome = np.nonzero((sides != NO_PRICE).any(axis=0))
     label = int64_array([labels.add(name) for name in names])[outcome]
-    own = (quotes.position, quotes.known_from, quotes.quoted_at, quotes.source)
+    columns = (quotes.position, quotes.known_from, quotes.quoted_at, quotes.source)
     prices = sides[:, row, outcome].astype(np.int64)
-    return [np.full(len(row), code), label, *(column[row] for column in own), *prices]
+    return [np.full(len(row), code), label, *(column[row] for column in columns), *prices]
 
 
 PRICES: dict[str, Projection] = {

@@ -171,9 +171,9 @@ def schema(text: str) -> Schema:
     meaning, _, lines = text.strip().partition("\n\n")
     key, columns = [], []
     for line in re.sub(r"\n {5,}", " ", lines).splitlines():
-        starred, *rest = line.split(None, 2)
+        starred, *fields = line.split(None, 2)
         name = starred.removesuffix("*")
-        columns.append(Column(name, *rest) if rest else _COMMON[name])
+        columns.append(Column(name, *fields) if fields else _COMMON[name])
         key += [name] if name != starred else []
     return Schema(" ".join(meaning.split()), tuple(key), tuple(columns))
 
@@ -222,5 +222,5 @@ class Projection(NamedTuple):
 
     @property
     def refresh_division(self) -> str:
-        """The division by which a refresh updates the table: "log" if its own does not follow all that it reads."""
+        """The division by which a refresh updates the table: "log" if `division` does not follow all that it reads."""
         return self.division if DIVISIONS[self.division].follows.issuperset(self.reads) else "log"

@@ -113,9 +113,9 @@ def facts_on(facts: Facts, contest: str | None, question: str | None) -> Facts:
     """Return facts in which only this contest has questions, and only this one."""
     chosen = {*range(len(facts.questions))} if question is None else {facts.question_codes.codes[question]}
     contests = {
-        name: replace(each, entries={code: entry for code, entry in each.entries.items() if code in own})
+        name: replace(each, entries={code: entry for code, entry in each.entries.items() if code in kept})
         for name, each in facts.contests.items()
-        for own in [chosen if contest in {None, name} else set[int]()]
+        for kept in [chosen if contest in {None, name} else set[int]()]
     }
     return replace(facts, contests=contests)
 
@@ -239,9 +239,9 @@ _DIFFICULTY = schema("""
 
 def difficulty_values(analysis: Analysis) -> list[Values]:
     """One row for each question of each part of a design."""
-    asked = analysis.facts.question_codes.labels
+    ids = analysis.facts.question_codes.labels
     rows = [
-        (part.by, part.name, part.number, contest, asked[question], *numbers)
+        (part.by, part.name, part.number, contest, ids[question], *numbers)
         for part in analysis.design_parts
         for contest, question, *numbers in part.questions
     ]
@@ -267,7 +267,9 @@ _ADJUSTED_SCORES = schema("""
 
 def adjusted_scores_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each part of a design, best first."""
-    rows = [(part.by, part.name, part.number, *own) for part in analysis.design_parts for own in part.participants]
+    rows = [
+        (part.by, part.name, part.number, *scores) for part in analysis.design_parts for scores in part.participants
+    ]
     return columns_of_rows(rows, _ADJUSTED_SCORES.columns)
 
 
@@ -296,20 +298,20 @@ def adjusted_intervals_values(analysis: Analysis) -> list[Values]:
     for part in analysis.design_parts:
         if part.by != CONTEST:
             continue
-        own = [each for each in part.participants if not each.excluded]
-        names = {each.participant: number for number, each in enumerate(own)}
-        place = int64_array([names.get(label, -1) for label in labels])
+        fitted = [each for each in part.participants if not each.excluded]
+        names = {each.participant: number for number, each in enumerate(fitted)}
+        row_of = int64_array([names.get(label, -1) for label in labels])
         scored, rules = analysis.scored(part.name), analysis.facts.contests[part.name].opened.rules
-        asked = np.isin(scored.questions.code, [each.question for each in part.questions])
+        in_part = np.isin(scored.questions.code, [each.question for each in part.questions])
         seed = analysis.seed(part.name, "adjusted_intervals")
-        index = any(each.brier_index is not None for each in own)
-        for each, found in zip(own, adjusted_intervals(rules, scored, place, asked, seed), strict=True):
-            low, high = found.ends or (None, None)
+        index = any(each.brier_index is not None for each in fitted)
+        for each, interval in zip(fitted, adjusted_intervals(rules, scored, row_of, in_part, seed), strict=True):
+            low, high = interval.ends or (None, None)
             scores = (each.adjusted, low, high)
             indices = [
                 None if score is None or not index else brier_index(Fraction(score, POINTS)) for score in (high, low)
             ]
-            key = (part.name, part.number, each.participant, found.clusters, found.withheld)
+            key = (part.name, part.number, each.participant, interval.clusters, interval.withheld)
             rows.append((*key, *scores, each.brier_index, *indices, rules.replicates, seed.hex()))
     return columns_of_rows(rows, _ADJUSTED_INTERVALS.columns)
 
@@ -349,11 +351,11 @@ def _relative_skills(analysis: Analysis, only: str | None, *, first: bool) -> It
                 continue
             rows = np.flatnonzero(contest == number)
             cells = scored.cells.take(rows)
-            excluded = {int(cells.participant[place]): scored.excluded[row] for place, row in enumerate(rows.tolist())}
+            excluded = {int(cells.participant[index]): scored.excluded[row] for index, row in enumerate(rows.tolist())}
             skills = relative_skills(cells, {code for code, reason in excluded.items() if not reason})
-            for baseline, own in product(skills[:1] if first else skills, skills):
-                names = (group.names[number], scored.names[baseline.participant], scored.names[own.participant])
-                yield *names, own.compared, scaled(own), scaled(own, baseline), excluded[own.participant]
+            for baseline, skill in product(skills[:1] if first else skills, skills):
+                names = (group.names[number], scored.names[baseline.participant], scored.names[skill.participant])
+                yield *names, skill.compared, scaled(skill), scaled(skill, baseline), excluded[skill.participant]
 
 
 _PARTICIPANT_REVIEW = schema("""
@@ -382,7 +384,7 @@ def participant_review_values(
     contest: only this one. only: only these participants, compared with all.
     """
     analysis.tally_all()
-    facts, names, asked = analysis.facts, totals.score_labels(analysis.facts), analysis.facts.question_codes.labels
+    facts, names, ids = analysis.facts, totals.score_labels(analysis.facts), analysis.facts.question_codes.labels
     rows = []
     for name in analysis.contests if contest is None else [contest]:
         scored, on_board = analysis.scored(name), {row.participant for row in analysis.board(name)}
@@ -391,7 +393,7 @@ def participant_review_values(
         shown = [person for person in every if only is None or names[person] in only]
         rules, floored = facts.contests[name].opened.rules, _floored(analysis, name)
         for row in reviews(rules, scored, shown, len(facts.participant_codes.labels), floored=floored, compared=every):
-            question = asked[scored.questions.code[row.question]]
+            question = ids[scored.questions.code[row.question]]
             rows.append((name, names[row.participant], row.place, question, *row[3:]))
     return columns_of_rows(rows, _PARTICIPANT_REVIEW.columns)
 
@@ -402,9 +404,9 @@ def _floored(analysis: Analysis, contest: str) -> set[int]:
     rules = opened.opened.rules
     if not TOTALS[rules.total].floored:
         return set()
-    own = attrgetter(str(TOTALS[rules.total].divisor))
+    divisor = attrgetter(str(TOTALS[rules.total].divisor))
     every = totals.participant_sums(analysis.facts, opened, analysis.tally(contest))
-    return {codes[sums.participant] for sums in every if not sums.reference and own(sums) < rules.least_coverage}
+    return {codes[sums.participant] for sums in every if not sums.reference and divisor(sums) < rules.least_coverage}
 
 
 DIFFICULTY: dict[str, Projection] = {

@@ -17,7 +17,7 @@ _LARGEST = 1 << 61  # largest sum of money, 1e-6: a few of them can be added in 
 
 
 class Selection(NamedTuple):
-    """The portfolios that are asked for: of a contest, of a participant, and at instants in [since, until), µs.
+    """The selected portfolios: of a contest, of a participant, and at instants in [since, until), µs.
 
     What is None is not limited.
     """
@@ -51,12 +51,12 @@ ALL = Selection()
 class AccountHistories(NamedTuple):
     """The movements of a contest's accounts, account after account, each in log order, with the balances after each.
 
-    own: the movements of each account. first: the row of each account's first movement, and the number of all
+    movements: of each account. first: the row of each account's first movement, and the number of all
     movements; shape (accounts + 1,). account, at, position, cash, net_deposits, realised, cost: shape (m,).
     """
 
     participants: list[str]
-    own: list[list[Movement]]
+    movements: list[list[Movement]]
     first: Int64Array
     account: Int64Array
     at: Int64Array
@@ -92,22 +92,22 @@ def account_histories(facts: Facts, contest: str, selection: Selection = ALL) ->
         if move.key[0] == contest and selection.has(move.key):
             by_participant.setdefault(move.key[1], []).append(move)
     participants = sorted(by_participant)
-    own = [by_participant[participant] for participant in participants]
-    sizes = int64_array(list(map(len, own)))
+    movements = [by_participant[participant] for participant in participants]
+    sizes = int64_array(list(map(len, movements)))
 
     def running(change: Callable[[Movement], int]) -> Int64Array:
-        sums = int64_array(list(chain.from_iterable(accumulate(map(change, moves)) for moves in own)))
+        sums = int64_array(list(chain.from_iterable(accumulate(map(change, moves)) for moves in movements)))
         if len(sums) and max(int(sums.max()), -int(sums.min())) > _LARGEST:
             raise OverflowError(f"contest {contest!r}: an account of more than 2^61")
         return sums
 
     return AccountHistories(
         participants,
-        own,
+        movements,
         first=np.concatenate(([0], np.cumsum(sizes))),
-        account=np.repeat(np.arange(len(own)), sizes),
-        at=int64_array([move.at for moves in own for move in moves]),
-        position=int64_array([move.position for moves in own for move in moves]),
+        account=np.repeat(np.arange(len(movements)), sizes),
+        at=int64_array([move.at for moves in movements for move in moves]),
+        position=int64_array([move.position for moves in movements for move in moves]),
         cash=running(lambda move: move.cash),
         net_deposits=running(lambda move: move.cash * (move.kind in EXTERNAL_KINDS)),
         realised=running(lambda move: move.realised),
@@ -126,8 +126,10 @@ def tick_axis(
     starts_at, step, count = _all_ticks(facts, contest)
     every = _selected_ticks(facts, contest, selection)
     numbers = _changed(facts, histories, starts_at, step, count) if changes else every
-    if len(numbers) * len(histories.own) > MOST_TICK_ROWS:
-        detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(histories.own):,} accounts"
+    if len(numbers) * len(histories.movements) > MOST_TICK_ROWS:
+        detail = (
+            f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(histories.movements):,} accounts"
+        )
         raise _too_many(facts, contest, detail)
     ticks = (
         starts_at + step * int64_array(list(numbers))
@@ -184,7 +186,7 @@ def _selected_ticks(facts: Facts, contest: str, selection: Selection) -> range:
 
 def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> Int64Array:
     """Return the numbers of the first ticks after each movement and after each quote of a question ever held."""
-    held = {move.question for moves in histories.own for move in moves if move.number}
+    held = {move.question for moves in histories.movements for move in moves if move.number}
     known = [facts.books.quotes.of(question).known_from for question in sorted(held)]
     numbers = np.unique(np.maximum(-((starts_at - np.concatenate([histories.at, *known])) // step), 0))
     return numbers[numbers < count]

@@ -175,16 +175,16 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]
     defaulted = Counter((event.contest, event.participant) for _, event, by_default in books.attempts if by_default)
     by_contest: dict[str, list[TradingRecord]] = {}
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
-        trading, own_trades = facts.trading(key[0]), trades[key]
+        trading, account_trades = facts.trading(key[0]), trades[key]
         cash = trading.starting_cash_micros
         turned = sum(
-            e.proceeds if isinstance(e := trade.event, events.SharesSold) else e.amount for trade in own_trades
+            e.proceeds if isinstance(e := trade.event, events.SharesSold) else e.amount for trade in account_trades
         )
         record = TradingRecord(
             key=key,
             account=account,
             profit=(account.cash - account.deposits) * FINE_PER_MICRO + open_value(facts, marks, key),
-            stakes=resolved_stakes(facts, own_trades),
+            stakes=resolved_stakes(facts, account_trades),
             turnover=None if trading.overdrafts and not cash else Fraction(turned, cash or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],
@@ -281,7 +281,7 @@ class Returns(NamedTuple):
 
     @property
     def alpha(self) -> Fraction:
-        """By how much the forecast beats the prices: the Brier score of these less its own."""
+        """By how much the forecast beats the prices: the Brier score of these less that of the forecast."""
         return self.market_brier - self.brier
 
 
@@ -373,11 +373,11 @@ def _is_quoted(facts: Facts, question: QuestionOpened) -> bool:
 
 
 def mean_returns(rows: Iterable[ImpliedReturn]) -> Iterator[MeanReturns]:
-    """Yield the means of the returns of each participant: all in, proportional, Kelly, own and market Brier, alpha."""
-    own: dict[int, list[Returns | None]] = {}
+    """Yield the means of the returns of each participant: all in, proportional, Kelly, Brier scores, alpha."""
+    by_participant: dict[int, list[Returns | None]] = {}
     for row in rows:
-        own.setdefault(row.participant, []).append(row.returns)
-    for participant, every in own.items():
+        by_participant.setdefault(row.participant, []).append(row.returns)
+    for participant, every in by_participant.items():
         columns = [
             (each.all_in, each.proportional, each.kelly, each.brier, each.market_brier, each.alpha)
             for each in every
@@ -421,7 +421,7 @@ class _Market:
         """Return the last known price of each outcome, NO_PRICE without one, and when the oldest of them was quoted."""
         prices, quoted_at = [], instant
         for known_from, price, quoted in self._series:
-            place = bisect_right(known_from, instant) - 1
-            prices.append(NO_PRICE if place < 0 else price[place])
-            quoted_at = quoted_at if place < 0 else min(quoted_at, quoted[place])
+            index = bisect_right(known_from, instant) - 1
+            prices.append(NO_PRICE if index < 0 else price[index])
+            quoted_at = quoted_at if index < 0 else min(quoted_at, quoted[index])
         return prices, quoted_at

@@ -33,7 +33,7 @@ class Marks:
     """The quotes of a log by share. The quotes of a question are read on first use, and again when new ones exist."""
 
     def __init__(self, facts: Facts) -> None:
-        self._found = facts
+        self._facts = facts
         self._series: dict[tuple[int, int, MarkRule], Series] = {}
         self._read: dict[tuple[int, bool], int] = {}  # question, shares against its outcomes -> number of quotes read
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
@@ -42,12 +42,12 @@ class Marks:
 
     def series(self, question: int, share: int, marks: MarkRule = "price") -> Series:
         """Return the quotes of a share."""
-        count, read = self._found.books.quotes.count(question), (question, share < 0)
+        count, read = self._facts.books.quotes.count(question), (question, share < 0)
         if self._read.get(read, 0) < count:
             self._read[read] = count
-            self._add(question, self._found.books.quotes.of(question), against=share < 0)
-        found = self._series.get((question, share, marks)) or self._series.get((question, share, "price"))
-        return found or Series(np.zeros(0, np.int32), *[int64_array([])] * 3)
+            self._add(question, self._facts.books.quotes.of(question), against=share < 0)
+        quotes = self._series.get((question, share, marks)) or self._series.get((question, share, "price"))
+        return quotes or Series(np.zeros(0, np.int32), *[int64_array([])] * 3)
 
     def _add(self, question: int, quotes: QuoteColumns, *, against: bool) -> None:
         """Add the series of each outcome, or against each; those without gaps share all columns but the price."""
@@ -72,7 +72,7 @@ class Marks:
 
     def closed_at(self, question: int) -> int:
         """Return the instant at which a question closes or closed early, µs."""
-        return self._found.books.closed.get(question, self._found.questions[question].closes_at)
+        return self._facts.books.closed.get(question, self._facts.questions[question].closes_at)
 
     def at(
         self, trading: Trading, question: int, share: int, instants: Int64Array, upto: Int64Array | None = None
@@ -99,7 +99,7 @@ class Marks:
     def last(self, trading: Trading, question: int, share: int, instant: int) -> tuple[int, int]:
         """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark."""
         key = question, share, trading.closed_marks, trading.marks
-        count = self._found.books.quotes.count(question)
+        count = self._facts.books.quotes.count(question)
         state = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
         cached = self._last.get(key)
         if cached is None or cached[0] != state:
@@ -121,11 +121,11 @@ class Marks:
 
     def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
         """Return when a question closes, as recorded up to each of these log positions, µs."""
-        for position, code, at in islice(self._found.closings, self._closed, None):
+        for position, code, at in islice(self._facts.closings, self._closed, None):
             self._closings.setdefault(code, []).append((position, at))
-        self._closed = len(self._found.closings)
+        self._closed = len(self._facts.closings)
         closings = self._closings.get(question, [])
         if upto is None or not closings:
             return int64_array([self.closed_at(question)])
-        ends = int64_array([self._found.question_as_of(question, 0).closes_at, *(at for _, at in closings)])
+        ends = int64_array([self._facts.question_as_of(question, 0).closes_at, *(at for _, at in closings)])
         return ends[np.searchsorted(int64_array([position for position, _ in closings]), upto, "right")]

@@ -63,34 +63,36 @@ class ScoredSpan(NamedTuple):
     scores: dict[int, Ratio]
 
 
-def verdicts(own: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[int, int]) -> Iterator[list[Verdict]]:
+def verdicts(
+    movements: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[int, int]
+) -> Iterator[list[Verdict]]:
     """Yield the changes of the scores of an account's purchases: one list for each position, in log order.
 
-    own: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each bet;
+    movements: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each bet;
     trades of elsewhere have none, and no score.
     An open position is scored when it is settled. A position that was sold earlier is scored at the resolution: from
     its instant, or from the instant of the account's previous movement in the log if that is later.
     """
-    positions = [move.position for move in own]
+    positions = [move.position for move in movements]
     by_number: dict[int, list[Movement]] = {}
-    for move in own:
+    for move in movements:
         if move.question in rulings:
             by_number.setdefault(move.number, []).append(move)
     for moves in by_number.values():
-        yield list(_verdicts(moves, rulings[moves[0].question], own, positions, caps))
+        yield list(_verdicts(moves, rulings[moves[0].question], movements, positions, caps))
 
 
 def _verdicts(
-    moves: list[Movement], rulings: list[Ruling], own: list[Movement], positions: list[int], caps: dict[int, int]
+    moves: list[Movement], rulings: list[Ruling], movements: list[Movement], positions: list[int], caps: dict[int, int]
 ) -> Iterator[Verdict]:
-    """Yield the changes of one position; if it is open or settled, a movement of its own follows each ruling."""
+    """Yield the changes of one position; if it is open or settled, one of its movements follows each ruling."""
     share, shares, ended = moves[0].share, 0, False
     bought: list[tuple[int, int, int]] = []
     entries: list[Movement | Ruling] = [*moves, *rulings]
     for entry in sorted(entries, key=lambda entry: entry.position):
         if isinstance(entry, Ruling):
             if bought and not shares and not ended:
-                before = own[bisect_left(positions, entry.position) - 1].at
+                before = movements[bisect_left(positions, entry.position) - 1].at
                 payout = share_payout(share, entry.payouts) if entry.payouts else None
                 yield Verdict(entry.position, max(entry.at, before), _scores(bought, payout))
             continue
@@ -138,7 +140,7 @@ def mean_changes(spans: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
     changes += [(span.end, False, span.scores) for span in spans]
     standing: dict[int, Ratio] = {}
     low = 0
-    for place, group in groupby(sorted(changes, key=itemgetter(0, 1)), key=itemgetter(0)):
+    for index, group in groupby(sorted(changes, key=itemgetter(0, 1)), key=itemgetter(0)):
         for _, begins, scores in group:
             for purchase, score in scores.items():
                 low += _low(score) if begins else -_low(score)
@@ -146,7 +148,7 @@ def mean_changes(spans: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
                     standing[purchase] = score
                 else:
                     del standing[purchase]
-        yield place, _mean(standing.values(), low), len(standing)
+        yield index, _mean(standing.values(), low), len(standing)
 
 
 def _low(score: Ratio) -> int:
@@ -428,7 +430,9 @@ def _worths(
 def _pieces(histories: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
     """Return the pieces held by question and share; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
-    for moves, first, end in zip(histories.own, histories.first.tolist(), histories.first[1:].tolist(), strict=False):
+    for moves, first, end in zip(
+        histories.movements, histories.first.tolist(), histories.first[1:].tolist(), strict=False
+    ):
         held: dict[int, tuple[int, int]] = {}  # position -> row of the movement that changed it last, shares
         for row, move in enumerate(moves, first):
             if move.shares:
@@ -468,22 +472,20 @@ def _scored(
     ticks = axis.ticks.tolist()
     tick_steps: list[tuple[int, int, int]] = []
     move_steps: list[tuple[int, int, int]] = []
-    for own, first, number, tick in zip(
-        histories.own,
+    for movements, first, number, tick in zip(
+        histories.movements,
         histories.first.tolist(),
         axis.number[histories.first].tolist(),
         axis.tick[histories.first[:-1]],
         strict=False,
     ):
-        positions = [move.position for move in own]
+        positions = [move.position for move in movements]
         by_tick: list[ScoredSpan] = []
         by_move: list[ScoredSpan] = []
-        for own_verdicts in verdicts(own, rulings, caps):
-            by_tick += scored_spans(
-                own_verdicts, [bisect_left(ticks, verdict.at) for verdict in own_verdicts], len(ticks)
-            )
+        for changes in verdicts(movements, rulings, caps):
+            by_tick += scored_spans(changes, [bisect_left(ticks, verdict.at) for verdict in changes], len(ticks))
             by_move += scored_spans(
-                own_verdicts, [bisect_left(positions, verdict.position) for verdict in own_verdicts], len(own)
+                changes, [bisect_left(positions, verdict.position) for verdict in changes], len(movements)
             )
         tick_steps += _steps(by_tick, number - int(tick), number)
         move_steps += _steps(by_move, first, first)
@@ -493,8 +495,8 @@ def _scored(
 def _steps(spans: list[ScoredSpan], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
     """Yield the changes of one account, numbered among those of all accounts; its first row has no score."""
     yield first, MISSING, 0
-    for place, brier, count in mean_changes(spans):
-        yield place + shift, brier, count
+    for index, brier, count in mean_changes(spans):
+        yield index + shift, brier, count
 
 
 def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, Int64Array]:
