@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.importing.record_copy import FollowedCopy
     from forecast_ledger.replay.importing.source_items import Source
     from forecast_ledger.replay.writing.append import OnProgress, Outcome
-    from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand, SentBlocks
+    from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand, SentBlocks
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
@@ -339,10 +339,10 @@ def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool, by_bl
         blocks = RowBlocks(mapping, records, keep=keep, unit=unit)
         return _Source(blocks, file, blocks.header, size=size, form=form)
     rows = map_records(mapping, records, keep=keep, recorded_at=received, strict=strict)
-    placed = ((place._replace(unit=unit), command) for place, command in rows.commands)
-    copy = table_copy(mapping.description, placed) if mapping.description.source else None
+    located = ((location._replace(unit=unit), command) for location, command in rows.commands)
+    copy = table_copy(mapping.description, located) if mapping.description.source else None
     return _Source(
-        placed, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit), form=form, copy=copy
+        located, file, rows.header, rows.total, left_out=lambda: rows.left_out.words(unit), form=form, copy=copy
     )
 
 
@@ -366,8 +366,8 @@ def _as_copy(source: _Source, *, keep_missing: bool, take_back: bool, alone: boo
 
 def _is_part_of(path: Path, log: str) -> bool:
     """Return whether a path is that of a log, or is in its folder."""
-    place = Path(log.removeprefix("sqlite:///")).resolve()
-    return path.resolve() == place or place in path.resolve().parents
+    log_path = Path(log.removeprefix("sqlite:///")).resolve()
+    return path.resolve() == log_path or log_path in path.resolve().parents
 
 
 def _shown(source: _Source, counts: dict[str, int]) -> AbstractContextManager[Callable[[int], None]]:
@@ -397,7 +397,7 @@ def _configure_logging(*, verbose: bool) -> None:
 
 
 @contextmanager
-def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], None]]":
+def summed_refusals(errors: str) -> "Iterator[Callable[[InputLocation, Refused], None]]":
     """Yield a function that prints the first refusals of each code; at the end, print how many there are of each.
 
     As JSON every refusal is printed, one object a line, and no text.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.log import Trust
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.writing.command_lines import InputPlace
+    from forecast_ledger.replay.writing.command_lines import InputLocation
 
 
 _DIGITS = 1_000  # digits of a log position that are read
@@ -201,11 +201,11 @@ def _say_all(*notes: str | None) -> None:
             say(note)
 
 
-def refusal_printer(errors: str) -> "Callable[[InputPlace, Refused], None]":
-    """Return a function that prints a refusal with its place to stderr, in words or as one JSON object."""
+def refusal_printer(errors: str) -> "Callable[[InputLocation, Refused], None]":
+    """Return a function that prints a refusal with its location to stderr, in words or as one JSON object."""
     if errors != "json":
-        return lambda place, refused: say(place.describe(refused))
-    return lambda place, refused: say(json.dumps(place.to_dict(refused)))
+        return lambda location, refused: say(location.describe(refused))
+    return lambda location, refused: say(json.dumps(location.to_dict(refused)))
 
 
 def parse_cut(as_of: str | None) -> int | str | None:

@@ -37,8 +37,8 @@ from forecast_ledger.replay.importing.new_names import Bots, renamings
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
     Answers,
+    LocatedCommand,
     OfQuestion,
-    Placed,
     Times,
 )
 from forecast_ledger.replay.importing.question_forecasts import Following, Forecasts, alone
@@ -49,7 +49,7 @@ from forecast_ledger.replay.importing.recorded_copy import (
     source_of,
 )
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, Source, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: revoke that answer to take the times over"
 CHANGED = "the source says otherwise"
@@ -76,7 +76,7 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     name, of the forecasts and answers.
     """
     copy = RecordedCopy(read(), source.name, source.person_of)
-    asked: dict[str, list[Placed]] = {}
+    by_question: dict[str, list[LocatedCommand]] = {}
     items, renames = source.items, list[SourceItem]()
     if copy.people.present:
         items = [*items]
@@ -84,27 +84,30 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     bots = Bots(copy)
     new: list[SourceItem] = []
     forecasts, traded = bool(source.name), set[str]()
-    for place, given in items:
-        item = bots.followed(place, given)
+    for location, given in items:
+        item = bots.followed(location, given)
         forecasts |= isinstance(item, SubmitForecast)
         question = getattr(item, "question", None) or ""  # none is a command about several
         known = copy.questions.get(question)
         if isinstance(item, OfQuestion) and known is not None and _is_followed(item, known):
-            asked.setdefault(question, []).append((place, item))
+            by_question.setdefault(question, []).append((location, item))
             continue
         if isinstance(item, RecordTrade):
             traded.add(item.id)
-        found = place, _under_present_id(item, copy) if known is None or isinstance(item, RecordTrade) else item
+        placed_item = (
+            location,
+            _under_present_id(item, copy) if known is None or isinstance(item, RecordTrade) else item,
+        )
         if copy.questions:
-            new.append(found)
+            new.append(placed_item)
         else:
-            yield found  # nothing is compared, and nothing has to be held
+            yield placed_item  # nothing is compared, and nothing has to be held
     unasked = (name for name, known in copy.questions.items() if source.scope.questions(known.opened))
-    about = {name: asked.get(name, []) for name in (*asked, *unasked)}
+    about = {name: by_question.get(name, []) for name in (*by_question, *unasked)}
     questions = {name: _Question(copy, copy.questions[name], source.scope, following) for name in about}
     if forecasts and not (following.keep_missing or following.take_back):
-        losses = [questions[name].forecasts.losses(own) for name, own in about.items()]
-        losses += [questions[name].lost_answer(own) for name, own in about.items() if source.name]
+        losses = [questions[name].forecasts.losses(commands) for name, commands in about.items()]
+        losses += [questions[name].lost_answer(commands) for name, commands in about.items() if source.name]
         _check_losses(losses, source.name)
     yield from renames
     yield from new
@@ -112,18 +115,18 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         yield from _missed_trades(copy, traded, source.scope)
     if source.scope.bots:
         yield from bots.none_any_more()
-    for name, own in about.items():
-        yield from questions[name].followed(own)
+    for name, commands in about.items():
+        yield from questions[name].followed(commands)
     for name, known in copy.questions.items():
         absent = "" if name in about else source.scope.absent(known.opened)
-        if absent and any(forecasts.own and forecasts.spans for forecasts in known.forecasts.values()):
-            yield InputPlace(0, file=f"question {name}"), NotCarried(absent)
+        if absent and any(forecasts.of_source and forecasts.spans for forecasts in known.forecasts.values()):
+            yield InputLocation(0, file=f"question {name}"), NotCarried(absent)
 
 
 def _is_followed(item: OfQuestion, known: RecordedQuestion) -> bool:
     """Return whether a command is compared with what is recorded; one that opens the question of another is not."""
     is_of_opener = isinstance(item, OpenQuestion | AddQuestion | ChangeOutcomes | CloseQuestion)
-    return known.source == source_of(item.id) and (known.is_own or not is_of_opener)
+    return known.source == source_of(item.id) and (known.is_of_source or not is_of_opener)
 
 
 def _check_losses(losses: Sequence[tuple[int, int]], source: str) -> None:
@@ -159,7 +162,7 @@ def _missed_trades(copy: RecordedCopy, traded: Collection[str], scope: Scope) ->
     for name, event in copy.traded.items():
         if name not in traded and source_of(name) == scope.trades:
             unread = scope.unread(copy.questions[event.question].opened, event.participant)
-            yield InputPlace(0, file=name), NotCarried(TRADE_UNREAD if unread else TRADE_MISSED)
+            yield InputLocation(0, file=name), NotCarried(TRADE_UNREAD if unread else TRADE_MISSED)
 
 
 def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
@@ -183,16 +186,16 @@ class _Question:
         self._known, self._scope = known, scope
         self._sealed, self._open = copy.sealed, copy.state_of(known.opened.question)
         self.forecasts = Forecasts(copy, known, scope, following)
-        self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
+        self._where = InputLocation(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
-    def followed(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
-        """Return the commands that bring the question to what the copy says; `asked` are those of the copy."""
+    def followed(self, commands: Sequence[LocatedCommand]) -> Iterator[SourceItem]:
+        """Return the commands that bring the question to what the copy says. commands: those of the copy."""
         known = self._known
-        self._where = asked[0][0] if asked else self._where
-        changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
+        self._where = commands[0][0] if commands else self._where
+        changes = [item for _, item in commands if isinstance(item, ChangeOutcomes)]
         self._open = _with_outcomes(self._open, changes)
-        times = Times(known, asked)
-        answers = [(place, item) for place, item in asked if isinstance(item, Answering)]
+        times = Times(known, commands)
+        answers = [(location, item) for location, item in commands if isinstance(item, Answering)]
         answering, moves = Answers(known, answers, alone(known, self._open)), times.differ
         if moves and answering.by_hand and not answering.replaces:
             moves = False
@@ -210,23 +213,23 @@ class _Question:
                 yield self._where, NotCarried(ANSWER_TIMES) if moves else stays
             replaces = moves = False
         unsettles = bool(known.standing) and (moves or replaces)
-        yield from self._openings(asked)
+        yield from self._openings(commands)
         if unsettles:
             yield from self._revocations()
         yield from times.commands(self._where) if moves else times.known()
-        yield from self._quotes(asked)
+        yield from self._quotes(commands)
         settled = bool(known.standing) and not unsettles
         question = times.after(self._open) if moves else self._open
-        yield from self.forecasts.followed(asked, question, self._where, times.closes, settled=settled)
+        yield from self.forecasts.followed(commands, question, self._where, times.closes, settled=settled)
         yield from answering.commands(again=unsettles) if replaces or unsettles or not gone else ()
 
-    def _openings(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
+    def _openings(self, commands: Sequence[LocatedCommand]) -> Iterator[SourceItem]:
         """Return the commands that open the question, as they are recorded, and those that amend it.
 
         Copies from before importers said whether outcomes have an order did not say it, and it stays so.
         """
         known, opened = self._known, self._known.opened
-        for place, item in asked:
+        for location, item in commands:
             if isinstance(item, OpenQuestion):
                 reveals_at = None if opened.reveals_at is None else format_instant(opened.reveals_at)
                 times = {name: format_instant(getattr(opened, name)) for name in ("at", "opens_at", "closes_at")}
@@ -234,19 +237,19 @@ class _Question:
                     name: getattr(opened, name) or None for name in ("tags", "url", "source", "group", "category")
                 }
                 recorded["ordered"] = None if opened.ordered is None else item.ordered
-                yield place, structs.replace(item, reveals_at=reveals_at, title=opened.title, **times, **recorded)
-                yield from self._described(place, item)
+                yield location, structs.replace(item, reveals_at=reveals_at, title=opened.title, **times, **recorded)
+                yield from self._described(location, item)
             elif isinstance(item, AddQuestion) and item.contest in known.entries:
                 entry = known.entries[item.contest]
                 weight = Decimal(entry.weight).scaleb(-6)
-                yield place, structs.replace(item, at=format_instant(entry.at), weight=weight)
-                yield from self._weighted(place, item)
+                yield location, structs.replace(item, at=format_instant(entry.at), weight=weight)
+                yield from self._weighted(location, item)
             elif isinstance(item, AddQuestion):
-                yield place, item
+                yield location, item
                 if known.entries:
-                    yield place, NotCarried(OTHER_CONTEST)
+                    yield location, NotCarried(OTHER_CONTEST)
 
-    def _described(self, place: InputPlace, item: OpenQuestion) -> Iterator[SourceItem]:
+    def _described(self, location: InputLocation, item: OpenQuestion) -> Iterator[SourceItem]:
         """Return the amendment of what describes the question, if the source says something else than before."""
         known, before = self._known, self._known.said
         new = {"title": item.title, "tags": tuple(item.tags or ()), "url": item.url or "", "source": item.source or ""}
@@ -254,35 +257,35 @@ class _Question:
         if changed:
             name = fitting_id(f"{known.source} amend {known.opened.question} after {known.position}")
             command = AmendQuestion(id=name, question=known.opened.question, **changed, reason=CHANGED)
-            yield place._replace(command="amend_question"), command
+            yield location._replace(command="amend_question"), command
         if (item.group or "", item.category or "") != (before.group, before.category):
-            yield place, NotCarried(OTHER_GROUP)
+            yield location, NotCarried(OTHER_GROUP)
 
-    def _weighted(self, place: InputPlace, item: AddQuestion) -> Iterator[SourceItem]:
+    def _weighted(self, location: InputLocation, item: AddQuestion) -> Iterator[SourceItem]:
         """Return the amendment of the weight in a contest, if the source has another one than before."""
         known = self._known
         try:
             weight = read_fixed(item.weight, WEIGHT, "weight", 0, LARGEST_WEIGHT)
         except Refused as refused:
-            yield place, refused
+            yield location, refused
             return
         if weight == known.weights[item.contest]:
             return
         if item.contest in self._sealed:
-            yield place, NotCarried(SEALED)
+            yield location, NotCarried(SEALED)
             return
         name = fitting_id(f"{known.source} weigh {known.opened.question} in {item.contest} after {known.position}")
         question, contest = known.opened.question, item.contest
         command = AmendQuestion(id=name, question=question, contest=contest, weight=item.weight, reason=CHANGED)
-        yield place._replace(command="amend_question"), command
+        yield location._replace(command="amend_question"), command
 
-    def _quotes(self, asked: Sequence[Placed]) -> Iterator[SourceItem]:
+    def _quotes(self, commands: Sequence[LocatedCommand]) -> Iterator[SourceItem]:
         """Return the quotes after the last one that is recorded; those that an earlier copy had are known."""
-        for place, item in asked:
+        for location, item in commands:
             if isinstance(item, Quote):
                 is_known = item.id in self._known.ids
                 late = KNOWN if is_known else NotCarried(OLD_PRICE)
-                yield place, late if is_known or read_instant(item.quoted_at) < self._known.quoted_at else item
+                yield location, late if is_known or read_instant(item.quoted_at) < self._known.quoted_at else item
 
     def _revocations(self) -> Iterator[SourceItem]:
         """Return the revocations of what settles the question, the last one first."""
@@ -293,13 +296,13 @@ class _Question:
             reason = "the source has another answer, or other times"
             yield self._where, RevokeResolution(id=name, at=at, question=question, reason=reason)
 
-    def lost_answer(self, asked: Sequence[Placed]) -> tuple[int, int]:
+    def lost_answer(self, commands: Sequence[LocatedCommand]) -> tuple[int, int]:
         """Return how many answers of the source stand, and how many of them the copy does not have: 0 or 1."""
         known = self._known
-        stands = any(source_of(each.command_id) == known.source for each in known.standing)
-        if not stands or not self._scope.answers(known.opened) or self._scope.unread(known.opened, ""):
+        is_in_force = any(source_of(each.command_id) == known.source for each in known.standing)
+        if not is_in_force or not self._scope.answers(known.opened) or self._scope.unread(known.opened, ""):
             return 0, 0
-        answers = [(place, item) for place, item in asked if isinstance(item, Answering)]
+        answers = [(location, item) for location, item in commands if isinstance(item, Answering)]
         return 1, int(Answers(known, answers, alone(known, self._open)).gone)
 
 

@@ -43,7 +43,7 @@ from forecast_ledger.replay.importing.source_items import (
     label_of,
     start_of_day,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 SET_BYTES = 2**30  # of one set
 RULES = "forecastbench"
@@ -140,17 +140,17 @@ class _Said(NamedTuple):
     field: str
     value: Decimal | None
     order: str
-    place: InputPlace
+    location: InputLocation
     command: AnyCommand
 
 
-class _Asked(NamedTuple):
+class _QuestionSets(NamedTuple):
     """What the question sets of a source ask.
 
-    first: round, source and id -> the first item with them, and its place. contests: those that are opened.
+    first: round, source and id -> the first item with them, and its location. contests: those that are opened.
     """
 
-    first: dict[tuple[str, str, str], tuple[InputPlace, _Question]]
+    first: dict[tuple[str, str, str], tuple[InputLocation, _Question]]
     questions: set[str]
     rounds: set[str]
     contests: set[str]
@@ -162,30 +162,30 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
     rules: the preset of the contests; if None, the mean Brier score. Raises, before anything is returned, Refused
     (bad_source): no set is there.
     """
-    found: list[_SetFile] = []
+    set_files: list[_SetFile] = []
     reason = "a link, which is not followed"
-    others: list[SourceItem] = [(InputPlace(0, file=name), NotCarried(reason)) for name in files.links]
+    others: list[SourceItem] = [(InputLocation(0, file=name), NotCarried(reason)) for name in files.links]
     for name in (each for each in files.names if not is_readme(each)):
         item = _set_file(files, name)
         if isinstance(item, _SetFile):
-            found.append(item)
+            set_files.append(item)
         else:
-            others.append((InputPlace(0, file=name), item))
-    if not found:
+            others.append((InputLocation(0, file=name), item))
+    if not set_files:
         remedy = "give a folder of question_sets, forecast_sets and resolution_sets, a zip of it, or one set"
         for _, refused in others:
             if isinstance(refused, Refused):
                 raise refused
         raise Refused("bad_source", "path", str(files.path), "no set of ForecastBench is there", remedy=remedy)
-    rounds = {kind: {each.due for each in found if each.kind == kind} for kind in _KINDS}
+    rounds = {kind: {each.due for each in set_files if each.kind == kind} for kind in _KINDS}
     whole = rounds["questions"] & rounds["forecasts"]
-    files.partial |= {place.file for place, item in others if isinstance(item, Refused) or item == OTHER_JSON}
+    files.partial |= {location.file for location, item in others if isinstance(item, Refused) or item == OTHER_JSON}
     scope = Scope(
         forecasts=lambda opened: opened.question[:_DATE] in whole,
         answers=lambda opened: opened.question[:_DATE] in rounds["resolutions"],
         unread=lambda *_: bool(files.partial),
     )
-    return Source(chain(others, _items(files, found, rules)), scope)
+    return Source(chain(others, _items(files, set_files, rules)), scope)
 
 
 def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:
@@ -204,18 +204,18 @@ def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:
     return OTHER_JSON
 
 
-def _items(files: SourceFiles, found: Sequence[_SetFile], rules: str | None) -> Iterator[SourceItem]:
-    asked = _Asked({}, set(), set(), set())
-    for due in sorted({each.due for each in found}):
-        for file in sorted(each for each in found if (each.kind, each.due) == ("questions", due)):
-            yield from _questions(files, file, asked, rules)
+def _items(files: SourceFiles, set_files: Sequence[_SetFile], rules: str | None) -> Iterator[SourceItem]:
+    question_sets = _QuestionSets({}, set(), set(), set())
+    for due in sorted({each.due for each in set_files}):
+        for file in sorted(each for each in set_files if (each.kind, each.due) == ("questions", due)):
+            yield from _questions(files, file, question_sets, rules)
         by_forecaster: dict[str, list[_SetFile]] = {}
-        for file in sorted(each for each in found if (each.kind, each.due) == ("forecasts", due)):
+        for file in sorted(each for each in set_files if (each.kind, each.due) == ("forecasts", due)):
             by_forecaster.setdefault(file.who, []).append(file)
         for sets in by_forecaster.values():
-            yield from _said_once(each for file in sets for each in _forecasts(files, file, asked))
-    resolved = sorted(each for each in found if each.kind == "resolutions")
-    answers = _said_once(each for file in resolved for each in _answers(files, file, asked))
+            yield from _said_once(each for file in sets for each in _forecasts(files, file, question_sets))
+    resolved = sorted(each for each in set_files if each.kind == "resolutions")
+    answers = _said_once(each for file in resolved for each in _answers(files, file, question_sets))
     yield from sorted(answers, key=lambda item: getattr(item[1], "at", ""))
 
 
@@ -232,43 +232,45 @@ def _said_once(rows: Iterable[SourceItem | _Said]) -> Iterator[SourceItem]:
         against = [each for each in others if each.value != first.value]
         for each in against:
             value = "no value" if first.value is None else first.value
-            detail = f"{first.place.where()} says {value} for the same question; neither counts"
-            yield each.place, Refused("bad_source", each.field, each.value, detail)
+            detail = f"{first.location.where()} says {value} for the same question; neither counts"
+            yield each.location, Refused("bad_source", each.field, each.value, detail)
         if not against:
-            yield first.place, first.command
-            yield from ((each.place, KNOWN) for each in others)
+            yield first.location, first.command
+            yield from ((each.location, KNOWN) for each in others)
 
 
-def _questions(files: SourceFiles, file: _SetFile, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
-    asked.rounds.add(file.due)
-    for place, item in _each(files, file, _Question):
+def _questions(
+    files: SourceFiles, file: _SetFile, question_sets: _QuestionSets, rules: str | None
+) -> Iterator[SourceItem]:
+    question_sets.rounds.add(file.due)
+    for location, item in _each(files, file, _Question):
         if isinstance(item, Refused | NotCarried):
-            yield place, item
+            yield location, item
             continue
         question, dates = item, item.resolution_dates
         market = not isinstance(dates, list)
-        said = asked.first.setdefault((file.due, question.source, _key(question.id)), (place, question))
+        said = question_sets.first.setdefault((file.due, question.source, _key(question.id)), (location, question))
         if market == isinstance(said[1].resolution_dates, list):
             detail = f"{said[0].where()}, which counts, says otherwise whether the question is a market's"
-            yield place, Refused("bad_source", "resolution_dates", dates, detail)
+            yield location, Refused("bad_source", "resolution_dates", dates, detail)
             continue
         if (said[1].question, said[1].url) != (question.question, question.url):
-            yield place, NotCarried("other words or another address of a question that an item before it has")
+            yield location, NotCarried("other words or another address of a question that an item before it has")
             question = structs.replace(question, question=said[1].question, url=said[1].url)
         parts = ["market" if market else "dataset", *["combination"] * isinstance(question.id, list)]
         for direction in product((1, -1), repeat=len(question.id)) if isinstance(question.id, list) else [()]:
             for date in dates if isinstance(dates, list) else [""]:
                 name = _question_id(file.due, question.source, question.id, direction, date)
-                if name in asked.questions:
-                    yield place, KNOWN
+                if name in question_sets.questions:
+                    yield location, KNOWN
                     continue
-                asked.questions.add(name)
+                question_sets.questions.add(name)
                 title = _title(question, direction, file.due, date)
-                yield from ((place, each) for each in cut_off(TEXT_LENGTH, title=title, url=question.url))
+                yield from ((location, each) for each in cut_off(TEXT_LENGTH, title=title, url=question.url))
                 for command in _openings(_Opened(name, file.due, title, question), parts, rules):
-                    if not isinstance(command, OpenContest) or command.contest not in asked.contests:
-                        yield place._replace(command=str(command.__struct_config__.tag)), command
-                asked.contests.add(" ".join([file.due, *parts]))
+                    if not isinstance(command, OpenContest) or command.contest not in question_sets.contests:
+                        yield location._replace(command=str(command.__struct_config__.tag)), command
+                question_sets.contests.add(" ".join([file.due, *parts]))
 
 
 class _Opened(NamedTuple):
@@ -277,12 +279,12 @@ class _Opened(NamedTuple):
     name: str
     due: str
     title: str
-    asked: _Question
+    question: _Question
 
 
 def _openings(opened: _Opened, parts: list[str], rules: str | None) -> Iterator[AnyCommand]:
     """Return the commands that open a question and put it into the contest of its round and sort."""
-    name, due, title, asked = opened
+    name, due, title, question = opened
     at, contest = start_of_day(due, "forecast_due_date"), " ".join([due, *parts])
     yield OpenContest(id=f"forecastbench contest {contest}", at=at, contest=contest, rules=rules or RULES)
     yield OpenQuestion(
@@ -293,9 +295,9 @@ def _openings(opened: _Opened, parts: list[str], rules: str | None) -> Iterator[
         title=title[:TEXT_LENGTH],
         opens_at=at,
         closes_at=start_of_day(due, "forecast_due_date", 1),
-        group=label_of(asked.source),
+        group=label_of(question.source),
         category=" ".join(parts),
-        url=asked.url[:TEXT_LENGTH] if asked.url not in {"", "N/A"} else None,
+        url=question.url[:TEXT_LENGTH] if question.url not in {"", "N/A"} else None,
         source="ForecastBench",
     )
     yield AddQuestion(id=fitting_id(f"forecastbench add {name}"), at=at, contest=contest, question=name)
@@ -311,24 +313,24 @@ def _forecasters(content: _Content, name: str) -> str:
     return str([content.get("organization"), None if people else content.get("model")])
 
 
-def _forecasts(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[SourceItem | _Said]:
+def _forecasts(files: SourceFiles, file: _SetFile, question_sets: _QuestionSets) -> Iterator[SourceItem | _Said]:
     """Return the forecasts of a set; one is taken for imputed if all its rows are."""
     head = msgspec.convert(_read(files, file.name)[1], _Forecaster)
-    for place, forecast in _each(files, file, _Forecast):
+    for location, forecast in _each(files, file, _Forecast):
         if isinstance(forecast, Refused | NotCarried):
-            yield place, forecast
+            yield location, forecast
             continue
         if forecast.forecast is None:
-            yield place, NotCarried("a forecast without a number")
+            yield location, NotCarried("a forecast without a number")
             continue
         who = f"{head.organization}: {forecast.user_id or head.model}"
-        name, is_market = _asked_question(file.due, forecast, asked)
+        name, is_market = _question_of(file.due, forecast, question_sets)
         if not (is_market or forecast.resolution_date):
             files.partial.add(file.name)
-            yield place, Refused("bad_source", "resolution_date", None, "a question of a data set has one")
+            yield location, Refused("bad_source", "resolution_date", None, "a question of a data set has one")
             continue
-        if file.due in asked.rounds and name not in asked.questions:
-            yield place, NotCarried("a forecast on a question that the round's question sets do not have")
+        if file.due in question_sets.rounds and name not in question_sets.questions:
+            yield location, NotCarried("a forecast on a question that the round's question sets do not have")
             continue
         command = SubmitForecast(
             id=fitting_id(f"forecastbench forecast {who} {name}"),
@@ -338,32 +340,32 @@ def _forecasts(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[So
             probability=forecast.forecast,
             attestation=Attestation(note="imputed") if forecast.imputed else None,
         )
-        order, own = str(forecast.imputed), place._replace(command="submit_forecast")
-        yield _Said(command.id, "forecast", forecast.forecast, order, own, command)
+        order, command_location = str(forecast.imputed), location._replace(command="submit_forecast")
+        yield _Said(command.id, "forecast", forecast.forecast, order, command_location, command)
 
 
-def _answers(files: SourceFiles, file: _SetFile, asked: _Asked) -> Iterator[SourceItem | _Said]:
+def _answers(files: SourceFiles, file: _SetFile, question_sets: _QuestionSets) -> Iterator[SourceItem | _Said]:
     """Return the answers of a resolution set; a market's is known on the first date that it is listed with."""
-    for place, answer in _each(files, file, _Resolution):
+    for location, answer in _each(files, file, _Resolution):
         if isinstance(answer, Refused | NotCarried):
-            yield place, answer
+            yield location, answer
             continue
         if not answer.resolved:
-            yield place, NotCarried("a market that is not resolved: its price is no answer")
+            yield location, NotCarried("a market that is not resolved: its price is no answer")
             continue
-        (name, _), day = _asked_question(file.due, answer, asked), answer.resolution_date[:10]
+        (name, _), day = _question_of(file.due, answer, question_sets), answer.resolution_date[:10]
         try:
             at = max(start_of_day(day, "resolution_date"), start_of_day(file.due, "forecast_due_date", 1))
         except Refused as refused:
             files.partial.add(file.name)
-            yield place, refused
+            yield location, refused
             continue
-        if file.due in asked.rounds and name not in asked.questions:
-            yield place, NotCarried("an answer to a question that the round's question sets do not have")
+        if file.due in question_sets.rounds and name not in question_sets.questions:
+            yield location, NotCarried("an answer to a question that the round's question sets do not have")
             continue
         command = _answer(name, at, answer.resolved_to)
-        own = place._replace(command=str(command.__struct_config__.tag))
-        yield _Said(name, "resolved_to", answer.resolved_to, at, own, command)
+        command_location = location._replace(command=str(command.__struct_config__.tag))
+        yield _Said(name, "resolved_to", answer.resolved_to, at, command_location, command)
 
 
 def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | ResolveQuestion:
@@ -377,10 +379,10 @@ def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | Resolv
     return ResolveQuestion(id=identity, at=at, question=name, payouts={"yes": value, "no": 1 - value})
 
 
-def _asked_question(due: str, item: _Forecast | _Resolution, asked: _Asked) -> tuple[str, bool]:
+def _question_of(due: str, item: _Forecast | _Resolution, question_sets: _QuestionSets) -> tuple[str, bool]:
     """Return the question of a forecast or an answer, and whether it is a market's, whose date has no meaning."""
     direction = tuple(item.direction) if isinstance(item.direction, list) else ()
-    first = asked.first.get((due, item.source, _key(item.id)))
+    first = question_sets.first.get((due, item.source, _key(item.id)))
     market = item.source in MARKET_SOURCES if first is None else not isinstance(first[1].resolution_dates, list)
     date = "" if market else (item.resolution_date or "")[:10]
     return _question_id(due, item.source, item.id, direction, date), market
@@ -403,25 +405,25 @@ def _title(question: _Question, direction: Sequence[int], due: str, date: str) -
 
 def _each(
     files: SourceFiles, file: _SetFile, form: type[_Form]
-) -> Iterator[tuple[InputPlace, _Form | Refused | NotCarried]]:
+) -> Iterator[tuple[InputLocation, _Form | Refused | NotCarried]]:
     """Return each item of a set with its number, or why it cannot be read; and what of the set is not read."""
     content = _read(files, file.name)[1]
-    yield from Unread(COLUMNS["set"], "field").of(InputPlace(0, file=file.name), content)
+    yield from Unread(COLUMNS["set"], "field").of(InputLocation(0, file=file.name), content)
     unread = Unread(COLUMNS[file.kind], "field")
     for number, item in enumerate(content[file.kind], 1):
-        place = InputPlace(number, file=file.name, unit=f"{file.kind} item")
+        location = InputLocation(number, file=file.name, unit=f"{file.kind} item")
         try:
-            found = msgspec.convert(item, form, strict=False)
-            _check_parts(found)
-            yield place, found
-            yield from unread.of(place, item)
+            converted = msgspec.convert(item, form, strict=False)
+            _check_parts(converted)
+            yield location, converted
+            yield from unread.of(location, item)
         except Refused as refused:
             files.partial.add(file.name)
-            yield place, refused
+            yield location, refused
         except msgspec.ValidationError as error:
             files.partial.add(file.name)
             message, _, path = str(error).partition(" - at `$")
-            yield place, Refused("bad_source", path.rstrip("`").lstrip("."), None, message)
+            yield location, Refused("bad_source", path.rstrip("`").lstrip("."), None, message)
 
 
 def _check_parts(item: Struct) -> None:

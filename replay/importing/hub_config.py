@@ -16,7 +16,7 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.importing.source_files import MISSING, SourceFiles, text_of
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, Unread
-from forecast_ledger.replay.writing.command_lines import UTF_8_MARK, InputPlace
+from forecast_ledger.replay.writing.command_lines import UTF_8_MARK, InputLocation
 
 DOUBLE_DIGITS = 15  # that every double keeps
 CONFIG_BYTES = 2**26
@@ -123,11 +123,11 @@ class Round(Struct):
 
     def values(self) -> dict[str, set[str]]:
         """Return the values of each task id, in all its tasks, as the hub writes them."""
-        found: dict[str, set[str]] = {self.round_id: set()} if self.round_id_from_variable else {}
+        by_task_id: dict[str, set[str]] = {self.round_id: set()} if self.round_id_from_variable else {}
         for task in self.model_tasks:
             for name, values in task.values.items():
-                found.setdefault(name, set()).update(values)
-        return found
+                by_task_id.setdefault(name, set()).update(values)
+        return by_task_id
 
 
 class _Tasks(Struct):
@@ -241,14 +241,14 @@ def read_config(files: SourceFiles) -> HubConfig:
     return HubConfig(tasks.rounds, admin.model_output_dir.strip("/"), target.date_col)
 
 
-def unread_fields(files: SourceFiles) -> Iterator[tuple[InputPlace, NotCarried]]:
+def unread_fields(files: SourceFiles) -> Iterator[tuple[InputLocation, NotCarried]]:
     """Yield the fields of the configuration that are not read, each once; the configuration was read before."""
     unread = {kind: Unread(columns, "field") for kind, columns in FIELDS.items()}
     for kind, name in (("tasks", TASKS), ("admin", ADMIN), ("target-data", TARGET_DATA)):
         if name in files.names:
             content = _read(files, name, dict[str, Any])
-            for of, found in [(kind, content), *(_objects(content) if kind == "tasks" else ())]:
-                yield from unread[of].of(InputPlace(0, file=name), found)
+            for of, part in [(kind, content), *(_objects(content) if kind == "tasks" else ())]:
+                yield from unread[of].of(InputLocation(0, file=name), part)
 
 
 def _objects(tasks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -309,8 +309,8 @@ def spellings(values: Collection[str]) -> dict[str, str]:
 
     class _Spellings(dict[str, str]):
         def __missing__(self, text: str) -> str:
-            found = self[text] = spelled(text, values)
-            return found
+            spelling = self[text] = spelled(text, values)
+            return spelling
 
     return _Spellings()
 

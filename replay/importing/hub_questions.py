@@ -105,7 +105,7 @@ class HubQuestion(NamedTuple):
 
 
 def hub_question(
-    asked: Round, round_id: str, row: Mapping[str, str], output_type: str, given: Collection[str]
+    hub_round: Round, round_id: str, row: Mapping[str, str], output_type: str, given: Collection[str]
 ) -> HubQuestion | NotCarried:
     """Return the question of some rows of model output. given: their output type ids.
 
@@ -113,26 +113,26 @@ def hub_question(
     their own: their scores are those of another distribution. Nothing is carried over if no task of the round asks for
     it, or if the ledger has no forecast of its form. Refuses: bad_source (due dates, number of samples).
     """
-    task = next((each for each in asked.model_tasks if output_type in each.output_type and each.takes(row)), None)
+    task = next((each for each in hub_round.model_tasks if output_type in each.output_type and each.takes(row)), None)
     if task is None:
         return NotCarried("no task of the round in hub-config/tasks.json has these task ids and this output type")
     form = _form(task.output_type[output_type], output_type, given)
     if isinstance(form, NotCarried):
         return form
-    ids, span, own = form
-    start, end = (_due(asked.submissions_due, each, row) for each in ("start", "end"))
+    ids, span, distinction = form
+    start, end = (_due(hub_round.submissions_due, each, row) for each in ("start", "end"))
     closes_at = start_of_day(end, "submissions_due", 1)
     if not start <= end:
         raise Refused("bad_source", "hub-config/tasks.json", None, "submissions_due ends before it starts")
     target = task.target_of(row)
     name = " ".join(row[key] for key in target.target_keys or () if key in row) or target.target_id or "hub"
-    first = asked.round_id if asked.round_id_from_variable else ROUND_ID
+    first = hub_round.round_id if hub_round.round_id_from_variable else ROUND_ID
     said = {key: row[key] for key in task.task_ids if key in row and key != first}
     values = {first: round_id} | {key: value for key, value in said.items() if task.values[key] or value != MISSING}
     title = f"{target.target_name or name}: " + ", ".join(f"{key} {value}" for key, value in values.items())
     ordered = _ORDERED.get(target.target_type) if output_type == "pmf" else None
     return HubQuestion(
-        id=question_id({**values, OUTPUT_TYPE: output_type} | ({OUTPUT_TYPE_ID: own} if own else {})),
+        id=question_id({**values, OUTPUT_TYPE: output_type} | ({OUTPUT_TYPE_ID: distinction} if distinction else {})),
         contest=f"{name} {output_type}",
         round_id=round_id,
         output_type=output_type,
@@ -145,7 +145,7 @@ def hub_question(
         closes_at=closes_at,
         title=title,
         rules=ORDINAL_RULES if ordered else MEAN_RULES if output_type == "mean" else RULES,
-        target_date=_target_date(target, round_id, row.get(HORIZON, "")) if asked.round_id_from_variable else "",
+        target_date=_target_date(target, round_id, row.get(HORIZON, "")) if hub_round.round_id_from_variable else "",
         ordered=ordered,
     )
 
@@ -210,19 +210,19 @@ def _mean(output: Output, _: Collection[str]) -> _Form:
 
 
 def _quantiles(output: Output, given: Collection[str]) -> _Form | NotCarried:
-    levels, own = _levels(output, given)
+    levels, distinction = _levels(output, given)
     if not levels:
         return NotCarried("output type quantile without output type ids that are numbers")
-    return tuple(levels.values()), _value_range(output, levels=tuple(levels)), own
+    return tuple(levels.values()), _value_range(output, levels=tuple(levels)), distinction
 
 
 def _cdf(output: Output, given: Collection[str]) -> _Form | NotCarried:
-    levels, own = _levels(output, given)
+    levels, distinction = _levels(output, given)
     steps = [*levels]
     if len({after - before for before, after in pairwise(steps)}) != 1:
         return NotCarried("a cdf whose output type ids are not numbers in equal steps")
     span = Range(lower=steps[0], upper=steps[-1], bins=len(steps) - 1, open_lower=True, open_upper=True)
-    return tuple(levels.values()), span, own
+    return tuple(levels.values()), span, distinction
 
 
 def _levels(output: Output, given: Collection[str]) -> tuple[Mapping[Decimal, str], str]:
@@ -232,9 +232,9 @@ def _levels(output: Output, given: Collection[str]) -> tuple[Mapping[Decimal, st
     one is missing, which is a fault of the forecast.
     """
     required, every = output.required(), output.every()
-    usual, own = required or every, {spelled(name, every) for name in given}
-    ids = [each for each in every if each in own]
-    if not ids or not own >= {*required}:
+    usual, given_ids = required or every, {spelled(name, every) for name in given}
+    ids = [each for each in every if each in given_ids]
+    if not ids or not given_ids >= {*required}:
         ids = usual
     numbers = {number: text for text in ids if (number := as_number(text)) is not None}
     levels = {number: numbers[number] for number in sorted(numbers)} if len(numbers) == len(ids) else {}
@@ -246,8 +246,8 @@ def _samples(output: Output, given: Collection[str]) -> _Form:
     count = len({*given})
     least, most = output.output_type_id_params.min_samples_per_task, output.output_type_id_params.max_samples_per_task
     if count < least or (most is not None and count > most):
-        asked = f"{least} or more" if most is None else f"{least} to {most}"
-        detail = f"it has {count}; hub-config/tasks.json asks for {asked} samples"
+        required = f"{least} or more" if most is None else f"{least} to {most}"
+        detail = f"it has {count}; hub-config/tasks.json asks for {required} samples"
         raise Refused("bad_source", OUTPUT_TYPE_ID, None, detail)
     return (), _value_range(output, samples=count), "" if count == (most or least) else f"{count} samples"
 

@@ -19,7 +19,7 @@ from forecast_ledger.replay.importing.source_files import (
     TABLE_ENDINGS,
     SourceFiles,
     check_columns,
-    place_in,
+    location_in,
     read_table,
 )
 from forecast_ledger.replay.importing.source_items import (
@@ -31,7 +31,7 @@ from forecast_ledger.replay.importing.source_items import (
     instant_of,
     start_of_day,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 AS_OF = "as_of"
 SNAPSHOT = "a dated snapshot of target data: the latest values count, and their earlier versions are not recorded"
@@ -54,12 +54,12 @@ _SYNONYMS = {"truth_date": _DATES[:2], "value": ("observation",)}  # of columns 
 
 
 class Observed(NamedTuple):
-    """A row of target data: the version ("" if it has none), the output type id, the value, and its place."""
+    """A row of target data: the version ("" if it has none), the output type id, the value, and its location."""
 
     as_of: str
     id: str
     value: str
-    place: InputPlace
+    location: InputLocation
 
 
 class _Observations:
@@ -81,8 +81,8 @@ class _Observations:
         if self.labelled and question.output_type in VALUES:
             types += VALUES  # the value that was observed is the same for each of them
         keys = [(*key, each) for each in types] or [key]
-        found = next((rows for each in keys if (rows := self.rows.get(each))), [])
-        return sorted(found, key=lambda row: (row.as_of == "", row.as_of))
+        observed = next((rows for each in keys if (rows := self.rows.get(each))), [])
+        return sorted(observed, key=lambda row: (row.as_of == "", row.as_of))
 
 
 class HubTruth:
@@ -96,20 +96,20 @@ class HubTruth:
         keys = {
             key for each in config.rounds for task in each.model_tasks for key in _target_keys(task.target_metadata)
         }
-        found = target_files(files.names)
-        self.is_there = bool(found)
-        for name, kind in found.items():
+        kinds = target_files(files.names)
+        self.is_there = bool(kinds)
+        for name, kind in kinds.items():
             begun, is_told = len(self.faults), False
             try:
                 is_told = self._read(files, name, kind, keys)
             except Refused as refused:
-                self.faults.append((place_in(name, 0), refused))
+                self.faults.append((location_in(name, 0), refused))
             if not is_told and len(self.faults) == begun:
-                self.faults.append((place_in(name, 1), NotCarried(NO_ROWS)))
+                self.faults.append((location_in(name, 1), NotCarried(NO_ROWS)))
             if not is_told or any(isinstance(item, Refused) for _, item in self.faults[begun:]):
                 self.is_cut = True
 
-    def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
+    def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputLocation, AnyCommand | Refused]]:
         """Return each version of the answer to a question with its instant; one that replaces another revokes it.
 
         A version whose rows differ is refused and left out; nothing counts if it is the last one.
@@ -120,10 +120,10 @@ class HubTruth:
         disputed: dict[str, Refused] = {}
         for row, after in pairwise(rows):
             if row.as_of == after.as_of and row.as_of not in disputed and not _agree(question, row, after):
-                detail = f"{row.place.where()} says otherwise for the same task ids and version; neither counts"
+                detail = f"{row.location.where()} says otherwise for the same task ids and version; neither counts"
                 remedy = "take the row that is wrong out, or ask the hub which one that is"
                 disputed[row.as_of] = Refused("bad_source", "value", after.value, detail, remedy=remedy)
-                yield at, after.place, disputed[row.as_of]
+                yield at, after.location, disputed[row.as_of]
         if rows and rows[-1].as_of in disputed:
             return  # what counts now is not known
         for row in rows:
@@ -133,7 +133,7 @@ class HubTruth:
                 answer = _answer(question, row.id, row.value)
                 since = instant_of(row.as_of, AS_OF) if row.as_of else _day_after(day)
             except Refused as refused:
-                yield at, row.place, refused
+                yield at, row.location, refused
                 continue
             if answer == before:
                 continue
@@ -142,10 +142,10 @@ class HubTruth:
             if before is not None:
                 revoke = fitting_id(f"hub revoke before {name} {question.id}")
                 reason = f"revised as of {row.as_of}" if row.as_of else "revised"
-                yield at, row.place, RevokeResolution(id=revoke, at=at, question=question.id, reason=reason)
+                yield at, row.location, RevokeResolution(id=revoke, at=at, question=question.id, reason=reason)
             resolve = fitting_id(f"hub answer {name} {question.id}")
             fields = {"value": answer} if isinstance(answer, Decimal) else {"outcome": answer}
-            yield at, row.place, ResolveQuestion(id=resolve, at=at, question=question.id, **fields)
+            yield at, row.location, ResolveQuestion(id=resolve, at=at, question=question.id, **fields)
             before = answer
 
     def _versions(self, question: HubQuestion) -> list[Observed]:
@@ -178,20 +178,22 @@ class HubTruth:
                 remedy = (
                     "give the values as target-data/time-series.csv, with a column for each task id, and observation"
                 )
-                self.faults.append((place_in(name, 1), NotCarried(f"{said}; {remedy}")))
+                self.faults.append((location_in(name, 1), NotCarried(f"{said}; {remedy}")))
                 return False
         keys = tuple(column for column in self._config.task_ids() if column in columns)
         labelled = kind == ORACLE and all(label in columns for label in _LABELS)
         date = next((each for each in (self._config.date_column, *_DATES) if each in columns and each not in keys), "")
         if reason := self._not_told(columns, date, target_keys if kind == SERIES else None, labelled=labelled):
-            self.faults.append((place_in(name, 0), NotCarried(reason)))
+            self.faults.append((location_in(name, 0), NotCarried(reason)))
             return False
         table = _Observations(kind, keys, labelled=labelled, dated=bool(date))
         table = self._tables.setdefault((kind, name, keys, labelled), table)
-        places = [columns.index(key) for key in (*keys, *[date] * bool(date), *_LABELS[:1] * labelled)]
+        indices = [columns.index(key) for key in (*keys, *[date] * bool(date), *_LABELS[:1] * labelled)]
         at_value, at_version = columns.index(value), columns.index(AS_OF) if AS_OF in columns else None
         at_id = columns.index(_LABELS[1]) if labelled else None
-        known = [(columns.index(key), values, spellings(values)) for key in keys if (values := self._asked(key))]
+        known = [
+            (columns.index(key), values, spellings(values)) for key in keys if (values := self._values_in_tasks(key))
+        ]
         read, unread = (
             {*keys, date, value, AS_OF, *_LABELS * labelled} - {""},
             Unread(Columns((), {}), is_not=NO_TASK_ID),
@@ -199,18 +201,22 @@ class HubTruth:
         others, has_rows = [at for at, column in enumerate(columns) if column not in read], False
         for line, cells in rows:
             if isinstance(cells, Refused):
-                self.faults.append((place_in(name, line), cells))
+                self.faults.append((location_in(name, line), cells))
                 continue
             has_rows = True
             plain = [*cells]
             for at, _, as_spelled in known:
                 plain[at] = as_spelled[cells[at]]
             if any(plain[at] not in values for at, values, _ in known):
-                continue  # of a place or date that no task asks for
-            self.faults += unread.of(place_in(name, line), {columns[at]: cells[at] for at in others}) if others else ()
+                continue  # of a location or date that no task asks for
+            self.faults += (
+                unread.of(location_in(name, line), {columns[at]: cells[at] for at in others}) if others else ()
+            )
             version = "" if at_version is None else cells[at_version]
-            row = Observed(version, MISSING if at_id is None else cells[at_id], cells[at_value], place_in(name, line))
-            kept = table.rows.setdefault(tuple([plain[place] for place in places]), [])
+            row = Observed(
+                version, MISSING if at_id is None else cells[at_id], cells[at_value], location_in(name, line)
+            )
+            kept = table.rows.setdefault(tuple([plain[index] for index in indices]), [])
             if labelled or not kept or (kept[-1].value, kept[-1].as_of) != (row.value, row.as_of):
                 kept.append(row)
         return has_rows
@@ -252,10 +258,12 @@ class HubTruth:
             needed.append(self._config.date_column or _DATES[0])
         return next((column for column in needed if column not in columns), "")
 
-    def _asked(self, key: str) -> set[str]:
+    def _values_in_tasks(self, key: str) -> set[str]:
         """Return the values of a task id in all tasks; empty if one of them takes any value."""
-        found = [task.values[key] for each in self._config.rounds for task in each.model_tasks if key in task.values]
-        return {value for values in found for value in values} if all(found) else set()
+        value_sets = [
+            task.values[key] for each in self._config.rounds for task in each.model_tasks if key in task.values
+        ]
+        return {value for values in value_sets for value in values} if all(value_sets) else set()
 
     def _steps_ahead(self) -> bool:
         """Return whether the date of some target follows from its round and horizon."""
@@ -285,16 +293,16 @@ def _happened(question: HubQuestion, rows: list[Observed]) -> list[Observed]:
     by_version: dict[str, list[Observed]] = {}
     for row in rows:
         by_version.setdefault(row.as_of, []).append(row)
-    found = []
+    chosen = []
     for versions in by_version.values():
         ones = [row for row in versions if as_number(row.value) == 1]
         if ones and question.output_type == "pmf":
-            found += ones
+            chosen += ones
         elif ones:
-            found.append(min(ones, key=lambda row: (as_number(row.id) or Decimal(0), row.place.line)))
+            chosen.append(min(ones, key=lambda row: (as_number(row.id) or Decimal(0), row.location.line)))
         elif question.output_type == "cdf" and versions:
-            found.append(versions[-1]._replace(id="beyond"))
-    return found
+            chosen.append(versions[-1]._replace(id="beyond"))
+    return chosen
 
 
 def _agree(question: HubQuestion, first: Observed, second: Observed) -> bool:

@@ -49,7 +49,7 @@ from forecast_ledger.replay.importing.source_files import (
     TABLE_ENDINGS,
     SourceFiles,
     is_readme,
-    place_in,
+    location_in,
     read_table,
 )
 from forecast_ledger.replay.importing.source_items import (
@@ -61,7 +61,7 @@ from forecast_ledger.replay.importing.source_items import (
     label_of,
 )
 from forecast_ledger.replay.mapping.csv_cells import divided_by_sum
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 LABELS = ["output_type", "output_type_id", "value"]
 CONFIG_FILES = {  # that are read, or say only how models are described and submissions checked
@@ -77,7 +77,7 @@ _FIELDS = {"quantile": "quantiles", "median": "quantiles", "mean": "samples", "s
 _HubFile = tuple[str, str, str]  # round, model, path
 _Given = tuple[int, str, str]  # line, output type id, value
 _Question = HubQuestion | NotCarried | Refused
-_Part = tuple[InputPlace, HubQuestion | None, AnyCommand | Refused | NotCarried]
+_Part = tuple[InputLocation, HubQuestion | None, AnyCommand | Refused | NotCarried]
 
 
 class _Hub(NamedTuple):
@@ -85,7 +85,7 @@ class _Hub(NamedTuple):
 
     files: SourceFiles
     config: HubConfig
-    found: Sequence[_HubFile]
+    model_files: Sequence[_HubFile]
     truth: HubTruth
     unread: dict[str | None, set[str]]
 
@@ -98,15 +98,15 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
     file, and no pyarrow).
     """
     config = read_config(files)
-    found, others = _model_files(files, config)
-    if any(file[-1].endswith(".parquet") for file in found):
+    model_files, others = _model_files(files, config)
+    if any(file[-1].endswith(".parquet") for file in model_files):
         pyarrow()  # say that it is missing before anything is recorded
     truth = HubTruth(files, config)
-    left = ((place_in(name, 0), reason) for name, reason in others)
-    rounds, targets = {label_of(each[0]) for each in found}, set(target_names(config))
+    left = ((location_in(name, 0), reason) for name, reason in others)
+    rounds, targets = {label_of(each[0]) for each in model_files}, set(target_names(config))
     folder = f"{config.model_output}/"
     strays = {name.removeprefix(folder).partition("/")[0] for name, _ in others if name.startswith(folder)}
-    hub = _Hub(files, config, found, truth, {None: strays})
+    hub = _Hub(files, config, model_files, truth, {None: strays})
     scope = Scope(
         questions=lambda opened: (
             (opened.source, opened.group in rounds, opened.category in targets) == (SOURCE, True, True)
@@ -127,29 +127,29 @@ def read_hub(files: SourceFiles, rules: str | None) -> Source:
 
 
 def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
-    waiting: list[tuple[int, int, InputPlace, AnyCommand | Refused]] = []  # answers whose time has not come
+    waiting: list[tuple[int, int, InputLocation, AnyCommand | Refused]] = []  # answers whose time has not come
     opened: set[str] = set()
     number = count()
-    asked: _Asked | None = None
-    for file in hub.found:
-        if asked is None or asked.round_id != file[0]:
-            found = hub.config.round_of(file[0])
-            asked = None if found is None else _Asked(found, file[0])
-        if asked is None:
+    questions: _RoundQuestions | None = None
+    for file in hub.model_files:
+        if questions is None or questions.round_id != file[0]:
+            hub_round = hub.config.round_of(file[0])
+            questions = None if hub_round is None else _RoundQuestions(hub_round, file[0])
+        if questions is None:
             hub.unread.setdefault(label_of(file[0]), set()).add(file[1])
-            yield place_in(file[2], 0), NotCarried("a file of a round that hub-config/tasks.json does not have")
+            yield location_in(file[2], 0), NotCarried("a file of a round that hub-config/tasks.json does not have")
             continue
-        for place, question, item in _file_parts(hub.files, asked, file):
-            if question is None and (place.command or isinstance(item, Refused)):
+        for location, question, item in _file_parts(hub.files, questions, file):
+            if question is None and (location.command or isinstance(item, Refused)):
                 hub.unread.setdefault(label_of(file[0]), set()).add(file[1])
             if question is not None and question.id not in opened:
                 yield from _answers_until(waiting, read_instant(question.at))
                 opened.add(question.id)
                 for each in _openings(question, opened, rules):
-                    yield place._replace(command=str(each.__struct_config__.tag)), each
+                    yield location._replace(command=str(each.__struct_config__.tag)), each
                 for at, where, answer in hub.truth.commands(question):
                     heapq.heappush(waiting, (read_instant(at), next(number), where, answer))
-            yield place, item
+            yield location, item
     yield from _answers_until(waiting, None)
 
 
@@ -163,16 +163,16 @@ def _openings(question: HubQuestion, opened: set[str], rules: str | None) -> Ite
 
 
 def _answers_until(
-    waiting: list[tuple[int, int, InputPlace, AnyCommand | Refused]], instant: int | None
+    waiting: list[tuple[int, int, InputLocation, AnyCommand | Refused]], instant: int | None
 ) -> Iterator[SourceItem]:
     while waiting and (instant is None or waiting[0][0] < instant):
-        _, _, place, command = heapq.heappop(waiting)
-        yield place, command
+        _, _, location, command = heapq.heappop(waiting)
+        yield location, command
 
 
 def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile], list[tuple[str, NotCarried]]]:
     """Return the files of model output by round and model, and why the others are left out."""
-    found: list[_HubFile] = []
+    model_files: list[_HubFile] = []
     others = [(name, NotCarried("a link, which is not followed")) for name in files.links]
     others += unread_target_files(files.names)
     prefix = f"{config.model_output}/"
@@ -184,28 +184,28 @@ def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile],
         model, _, file = name.removeprefix(prefix).partition("/")
         round_id = file.rpartition(".")[0].removesuffix(f"-{model}")
         if file.endswith(TABLE_ENDINGS) and round_id and "/" not in file and f"{round_id}-{model}." in file:
-            found.append((round_id, model, name))
+            model_files.append((round_id, model, name))
         elif file and not is_readme(file):
             others.append((name, NotCarried("a file of model output that is not named ROUND-MODEL.csv or .parquet")))
-    if not found:
+    if not model_files:
         others.append((config.model_output, NotCarried("a folder that has no file of a model")))
-    return sorted(found), others
+    return sorted(model_files), others
 
 
-class _Asked:
+class _RoundQuestions:
     """What a round asks. Most models answer the same questions: each is made once."""
 
-    def __init__(self, asked: Round, round_id: str) -> None:
-        self.round, self.round_id = asked, round_id
-        self._found: dict[tuple[tuple[str, ...], ...], _Question] = {}
+    def __init__(self, hub_round: Round, round_id: str) -> None:
+        self.round, self.round_id = hub_round, round_id
+        self._questions: dict[tuple[tuple[str, ...], ...], _Question] = {}
 
     def question(self, row: Mapping[str, str], output_type: str, given: tuple[str, ...]) -> _Question:
         """Return the question of some rows. row: task id -> value. given: their output type ids."""
         key = (*row,), (*row.values(), output_type), given
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._made(row, output_type, given)
-        return found
+        question = self._questions.get(key)
+        if question is None:
+            question = self._questions[key] = self._made(row, output_type, given)
+        return question
 
     def _made(self, row: Mapping[str, str], output_type: str, given: tuple[str, ...]) -> _Question:
         said = row.get(self.round.round_id, self.round_id)
@@ -217,47 +217,47 @@ class _Asked:
             return refused
 
 
-def _file_parts(files: SourceFiles, asked: _Asked, file: _HubFile) -> Iterator[_Part]:
+def _file_parts(files: SourceFiles, questions: _RoundQuestions, file: _HubFile) -> Iterator[_Part]:
     """Return each forecast of a file, with its question; refusals and what is left out have none."""
     round_id, model, name = file
     try:
         columns, rows = read_table(files, name, LABELS)
     except Refused as refused:
-        yield place_in(name, 0), None, refused
+        yield location_in(name, 0), None, refused
         return
-    ids = asked.round.values()
+    ids = questions.round.values()
     others = [column for column in columns if column not in (*LABELS, "model_id", *ids)]
     for column in others:
         reason = f"a column that is no task id: {column!r}" if column else "a column without a name"
-        yield place_in(name, 1), None, NotCarried(reason)
+        yield location_in(name, 1), None, NotCarried(reason)
     keys = [(at, spellings(ids[column])) for at, column in enumerate(columns) if column in ids]
     of_type, of_id, of_value = (columns.index(label) for label in LABELS)
     groups: dict[tuple[str, ...], tuple[int, list[_Given]]] = {}
-    lacking = [column for column in ids if column not in columns and column != asked.round.round_id and ids[column]]
+    lacking = [column for column in ids if column not in columns and column != questions.round.round_id and ids[column]]
     if lacking:
-        yield place_in(name, 1, "submit_forecast"), None, NotCarried(f"a file without the task id {lacking[0]!r}")
+        yield location_in(name, 1, "submit_forecast"), None, NotCarried(f"a file without the task id {lacking[0]!r}")
     for line, cells in rows:
         if isinstance(cells, Refused):
-            yield place_in(name, line), None, cells
+            yield location_in(name, line), None, cells
             continue
         key = (cells[of_type], *[as_spelled[cells[at]] for at, as_spelled in keys])
         groups.setdefault(key, (line, []))[1].append((line, cells[of_id], cells[of_value]))
     for (output_type, *values), (line, given) in groups.items():
-        place = place_in(name, line, "submit_forecast")
+        location = location_in(name, line, "submit_forecast")
         row = {columns[at]: value for (at, _), value in zip(keys, values, strict=True)}
-        if asked.round.round_id_from_variable:
-            row.setdefault(asked.round.round_id, round_id)
-        question = asked.question(row, output_type, tuple(name for _, name, _ in given))
+        if questions.round.round_id_from_variable:
+            row.setdefault(questions.round.round_id, round_id)
+        question = questions.question(row, output_type, tuple(name for _, name, _ in given))
         if isinstance(question, HubQuestion):
             forecast = _forecast(question, model, given)
             if output_type == "quantile" and isinstance(forecast, SubmitForecast):
                 for at, level, _ in given:
                     if spelled(level, question.ids) not in question.ids:
                         reason = "a level that hub-config/tasks.json does not have for its task"
-                        yield place_in(name, at), None, NotCarried(reason)
-            yield place, question, forecast
+                        yield location_in(name, at), None, NotCarried(reason)
+            yield location, question, forecast
         else:
-            yield place, None, question
+            yield location, None, question
 
 
 def _forecast(question: HubQuestion, model: str, given: Sequence[_Given]) -> SubmitForecast | Refused | NotCarried:
@@ -316,4 +316,4 @@ def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:
     try:
         return divided_by_sum(numbers, SUM_TOLERANCE)
     except Refused:
-        return row  # the ledger refuses it with its place
+        return row  # the ledger refuses it with its location

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Number, read_fixed, read_instant
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, instant_of
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 FILE_BYTES = 2**28  # of a file that is one JSON text
 LINE_BYTES = 2**26
@@ -40,23 +40,23 @@ def json_items(
 
     A file is partial if something of it is refused, or left out as `other` JSON.
     """
-    yield from ((InputPlace(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
+    yield from ((InputLocation(0, file=name), NotCarried("a link, which is not followed")) for name in files.links)
     for name in files.names:
         if name.lower().endswith(ENDINGS):
-            for place, item in read(files, name):
+            for location, item in read(files, name):
                 if isinstance(item, Refused) or item == NotCarried(other):
                     files.partial.add(name)
-                yield place, item
+                yield location, item
         elif not is_readme(name):
-            yield InputPlace(0, file=name), NotCarried("a file that is not JSON")
+            yield InputLocation(0, file=name), NotCarried("a file that is not JSON")
 
 
-def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:
-    """Return each value of a file with its place: each item of a list, else the whole; or why it cannot be read."""
+def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputLocation, Any]]:
+    """Return each value of a file with its location: each item of a list, else the whole; or why it cannot be read."""
     if name.lower().endswith(_LINES):
         yield from _line_values(files, name)
         return
-    whole = InputPlace(0, file=name)
+    whole = InputLocation(0, file=name)
     try:
         content = files.read(name, FILE_BYTES).removeprefix(_MARK)
         is_list = content.lstrip()[:1] == b"["
@@ -67,51 +67,51 @@ def json_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any
         yield whole, Refused("bad_source", name, None, f"not JSON: {error}")
     else:
         for number, item in enumerate(items, 1):
-            yield InputPlace(number, file=name, unit="item") if is_list else whole, _value(bytes(item), name)
+            yield InputLocation(number, file=name, unit="item") if is_list else whole, _value(bytes(item), name)
 
 
-def records(files: SourceFiles, name: str, pages: Sequence[str]) -> Iterator[tuple[InputPlace, Any]]:
+def records(files: SourceFiles, name: str, pages: Sequence[str]) -> Iterator[tuple[InputLocation, Any]]:
     """Return each value of a file that is no list; an object that has a list under one of `pages` is that list."""
-    for place, value in json_values(files, name):
-        yield from _unwrapped(place, value, pages)
+    for location, value in json_values(files, name):
+        yield from _unwrapped(location, value, pages)
 
 
-def _unwrapped(place: InputPlace, value: Any, pages: Sequence[str]) -> Iterator[tuple[InputPlace, Any]]:
+def _unwrapped(location: InputLocation, value: Any, pages: Sequence[str]) -> Iterator[tuple[InputLocation, Any]]:
     noun, values = "item", value
     if isinstance(value, dict):
         noun = next((page for page in pages if isinstance(value.get(page), list)), "")
         values = value[noun] if noun else None
-    if not isinstance(values, list) or is_nested_too_deep(place):
-        yield place, value
+    if not isinstance(values, list) or is_nested_too_deep(location):
+        yield location, value
         return
     for number, each in enumerate(values, 1):
-        yield from _unwrapped(inside(place, noun)._replace(line=number), each, pages)
+        yield from _unwrapped(inside(location, noun)._replace(line=number), each, pages)
 
 
-def is_nested_too_deep(place: InputPlace) -> bool:
+def is_nested_too_deep(location: InputLocation) -> bool:
     """Return whether a value is inside more lists and objects than any service puts around its records."""
-    return place.unit.count(",") > MOST_NESTED
+    return location.unit.count(",") > MOST_NESTED
 
 
-def inside(place: InputPlace, noun: str) -> InputPlace:
+def inside(location: InputLocation, noun: str) -> InputLocation:
     """Return how a message names what is inside a value: `item 2, market`, and then its number."""
-    return place._replace(unit=f"{place.unit} {place.line}, {noun}" if place.line else noun)
+    return location._replace(unit=f"{location.unit} {location.line}, {noun}" if location.line else noun)
 
 
-def _line_values(files: SourceFiles, name: str) -> Iterator[tuple[InputPlace, Any]]:
+def _line_values(files: SourceFiles, name: str) -> Iterator[tuple[InputLocation, Any]]:
     number = 0
     try:
         with files.open(name) as file:
             while line := file.readline(LINE_BYTES + 1):
                 number += 1
-                place = InputPlace(number, file=name)
+                location = InputLocation(number, file=name)
                 if len(line) > LINE_BYTES:
-                    yield place, Refused("bad_source", name, None, f"the line has more than {LINE_BYTES:,} bytes")
+                    yield location, Refused("bad_source", name, None, f"the line has more than {LINE_BYTES:,} bytes")
                     return
                 if line.strip():
-                    yield place, _value(line.removeprefix(_MARK) if number == 1 else line, name)
+                    yield location, _value(line.removeprefix(_MARK) if number == 1 else line, name)
     except Refused as refused:
-        yield InputPlace(number + 1, file=name), refused
+        yield InputLocation(number + 1, file=name), refused
 
 
 def _value(content: bytes, name: str) -> Any:
@@ -138,12 +138,12 @@ def read_json_text(content: bytes | str, field: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Record:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"an object has the name {twice!r} twice")
-    return found
+    return record
 
 
 # --- fields of an object; a field that is missing, or null, is empty
@@ -170,12 +170,12 @@ def flag_in(record: Record, field: str) -> bool | None:
     (True, None)
     """
     value = record.get(field)
-    found = (
+    flag = (
         {True: True, False: False, "true": True, "false": False}.get(value) if isinstance(value, bool | str) else None
     )
-    if value not in (None, "") and found is None:
+    if value not in (None, "") and flag is None:
         raise Refused("bad_source", field, None, "neither true nor false")
-    return found
+    return flag
 
 
 def list_in(record: Record, field: str) -> list[Any]:

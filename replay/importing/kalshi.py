@@ -57,7 +57,7 @@ from forecast_ledger.replay.importing.source_items import (
     Unread,
     ignored_fields,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words about the market"
 _VOLUME = "how much was traded, or is offered"
@@ -174,7 +174,7 @@ class Result(NamedTuple):
     at: int | None
 
 
-def read_market(place: InputPlace, record: Record, event: Record) -> Market:
+def read_market(location: InputLocation, record: Record, event: Record) -> Market:
     """Return what a record says, without its answer. event: the one that the market is part of, if the files have it.
 
     Refuses, first that applies: bad_source, bad_instant, bad_number, out_of_range (a field cannot be read), and what
@@ -189,14 +189,14 @@ def read_market(place: InputPlace, record: Record, event: Record) -> Market:
             raise Refused("bad_source", field, None, "the market does not say it")
     if dollars_in(record, "notional_value") not in {None, PROBABILITY}:
         raise Refused("bad_source", "notional_value_dollars", None, "a contract that pays another amount than 1")
-    asked = text_in(record, "title") or text_in(event, "title")
+    question = text_in(record, "title") or text_in(event, "title")
     part = text_in(record, "yes_sub_title") or text_in(record, "subtitle")
     exclusive = flag_in(event, "mutually_exclusive")
     return checked_market(
         Market(
-            place=place,
+            location=location,
             name=f"kalshi {ticker}",
-            title=f"{asked}: {part}" if asked and part and part not in asked else asked or part,
+            title=f"{question}: {part}" if question and part and part not in question else question or part,
             outcomes=BINARY,
             opens_at=opens_at or 0,
             closes_at=closes_at or 0,
@@ -269,7 +269,7 @@ class Fill(NamedTuple):
     """
 
     at: int
-    place: InputPlace
+    location: InputLocation
     name: str
     who: str
     adds: Decimal
@@ -286,7 +286,7 @@ def is_fill(value: Record) -> bool:
     return not (value.keys().isdisjoint(_OF_FILLS) or value.keys().isdisjoint(_SIDES))
 
 
-def read_fill(place: InputPlace, value: Record) -> Fill:
+def read_fill(location: InputLocation, value: Record) -> Fill:
     """Return a fill. Refuses: bad_source, bad_instant, bad_number, out_of_range."""
     at = instant_in(value, "created_time")
     at = epoch_in(value, "ts") if at is None else at
@@ -295,8 +295,8 @@ def read_fill(place: InputPlace, value: Record) -> Fill:
     yes, no = (dollars_in(value, field) for field in ("yes_price", "no_price"))
     yes = PROBABILITY - no if yes is None and no is not None else yes
     fields = {"created_time": at, "fill_id": name, "yes_price_dollars": yes, "count_fp": count}
-    for field, found in fields.items():
-        if found is None or not found:
+    for field, content in fields.items():
+        if content is None or not content:
             raise Refused("bad_source", field, None, "it is missing, or 0")
     said = {field: text for field in _SIDES if (text := text_in(value, field).lower())}
     acquired = {_OUTCOMES.get(text) for text in said.values()}
@@ -308,7 +308,7 @@ def read_fill(place: InputPlace, value: Record) -> Fill:
     number = text_in(value, "subaccount_number") or "0"
     return Fill(
         at=at or 0,
-        place=place,
+        location=location,
         name=name,
         who=ACCOUNT if number == "0" else f"{ACCOUNT} {number}",
         adds=count if acquired == {"yes"} else -count,
@@ -330,7 +330,7 @@ def trades_of(fills: Iterable[Fill]) -> Iterator[Trade]:
         for number, (outcome, shares) in enumerate([part for part in parts if part[1]], 1):
             yield Trade(
                 at=fill.at,
-                place=fill.place,
+                location=fill.location,
                 name=fill.name if number == 1 else f"{fill.name} {number}",
                 who=fill.who,
                 outcome=outcome,
@@ -340,7 +340,7 @@ def trades_of(fills: Iterable[Fill]) -> Iterator[Trade]:
             )
 
 
-def published_in(place: InputPlace, value: Mapping[str, object], question: str) -> Published:
+def published_in(location: InputLocation, value: Mapping[str, object], question: str) -> Published:
     """Return the results of a settlement: what was paid, the cost of all fills, and the fees of the market.
 
     Refuses: bad_number, out_of_range.
@@ -353,7 +353,7 @@ def published_in(place: InputPlace, value: Mapping[str, object], question: str) 
         "fee_cost": number_in(record, "fee_cost", MONEY, 0, LARGEST_POOL),
     }
     known = {name: number for name, number in results.items() if number is not None}
-    return Published(place, TITLE, ACCOUNT, (question,), known, near=_CENT // 2)
+    return Published(location, TITLE, ACCOUNT, (question,), known, near=_CENT // 2)
 
 
 def _dollars(record: Record, field: str) -> int | None:
@@ -380,12 +380,12 @@ class Copy:
         self.people: dict[str, str] = {}
         self._fills: dict[str, dict[str, Fill]] | None = {} if trades else None  # by ticker and name
         self._subaccounts = False
-        self._settled: list[tuple[InputPlace, Record]] = []
-        self.markets: dict[str, tuple[InputPlace, Record]] = {}
+        self._settled: list[tuple[InputLocation, Record]] = []
+        self.markets: dict[str, tuple[InputLocation, Record]] = {}
         self.events: dict[str, Record] = {}
         self.trades: dict[str, list[Price]] = {}
         self.candlesticks: dict[str, list[Price]] = {}
-        self.settlements: dict[str, tuple[InputPlace, Result]] = {}
+        self.settlements: dict[str, tuple[InputLocation, Result]] = {}
         self.priced: set[str] = set()
         self._unread: dict[str, Unread] = {}
         self._partial: set[str] = set()
@@ -394,8 +394,8 @@ class Copy:
         """Take a file in; return what of it is not read."""
         self._partial = files.partial
         self._unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
-        for place, value in json_values(files, name):
-            yield from self._value(place, value)
+        for location, value in json_values(files, name):
+            yield from self._value(location, value)
 
     def has_prices(self, question: str) -> bool:
         """Return whether trades or candlesticks of a question are there."""
@@ -404,12 +404,12 @@ class Copy:
     def contents(self) -> Iterator[Contents | SourceItem]:
         """Return the markets in order of their openings, and what is not carried over."""
         markets: list[tuple[str, Market]] = []
-        for ticker, (place, record) in self.markets.items():
+        for ticker, (location, record) in self.markets.items():
             try:
                 event = self.events.get(text_in(record, "event_ticker"), {})
-                markets.append((ticker, read_market(place, record, event)))
+                markets.append((ticker, read_market(location, record, event)))
             except Refused as refused:
-                yield place, refused.about(f"the market {ticker[:80]!r}")
+                yield location, refused.about(f"the market {ticker[:80]!r}")
         markets.sort(key=lambda each: (each[1].opens_at, each[0]))
         for ticker, market in markets:
             answered, notes = self.answered(ticker, market)
@@ -418,134 +418,138 @@ class Copy:
             trades = None if self._fills is None else [*trades_of(self._fills.pop(ticker, {}).values())]
             yield Contents(answered, prices, trades)
         for prices in (*self.trades.values(), *self.candlesticks.values()):
-            yield from ((price.place, NotCarried(NO_MARKET)) for price in prices)
+            yield from ((price.location, NotCarried(NO_MARKET)) for price in prices)
         known = {ticker: market.name for ticker, market in markets}
         yield from (
-            (place, NotCarried(NO_MARKET)) for name, (place, _) in self.settlements.items() if name not in self.markets
+            (location, NotCarried(NO_MARKET))
+            for name, (location, _) in self.settlements.items()
+            if name not in self.markets
         )
         for fills in (self._fills or {}).values():
-            yield from ((fill.place, NotCarried(NO_MARKET)) for fill in fills.values())
-        for place, value in self._settled:
+            yield from ((fill.location, NotCarried(NO_MARKET)) for fill in fills.values())
+        for location, value in self._settled:
             if self._subaccounts:
-                yield place, NotCarried(SUBACCOUNTS)
+                yield location, NotCarried(SUBACCOUNTS)
             elif (name := known.get(text_in(value, "ticker"))) is not None:
-                self.published.append(published_in(place, value, name))
+                self.published.append(published_in(location, value, name))
 
     def answered(self, ticker: str, market: Market) -> tuple[Market, list[SourceItem]]:
         """Return a market with its answer, which a settlement says if its record does not, and what is to be said."""
-        place, record = self.markets[ticker]
+        location, record = self.markets[ticker]
         try:
             said = result_in(record)
         except Refused as refused:
-            return market, [(place, refused.about(f"the market {ticker[:80]!r}"))]
+            return market, [(location, refused.about(f"the market {ticker[:80]!r}"))]
         if ticker in self.settlements:
             where, settled = self.settlements[ticker]
             if said is not None and said.said != settled.said:
-                detail = f"{place.where()} says {said.said!r} for the same market; neither counts"
+                detail = f"{location.where()} says {said.said!r} for the same market; neither counts"
                 return market, [(where, Refused("bad_source", "market_result", settled.said, detail))]
             said = settled if said is None else said._replace(at=settled.at if said.at is None else said.at)
         if said is None:
             return market, []
         answer = answer_of(market, said, text_in(record, "status").lower())
-        return (market, [(place, answer)]) if isinstance(answer, NotCarried) else (market._replace(answer=answer), [])
+        return (
+            (market, [(location, answer)]) if isinstance(answer, NotCarried) else (market._replace(answer=answer), [])
+        )
 
-    def _value(self, place: InputPlace, value: Any) -> Iterator[SourceItem]:
+    def _value(self, location: InputLocation, value: Any) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one."""
         if isinstance(value, Refused):
-            yield place, value
-        elif is_nested_too_deep(place):
-            yield place, NotCarried(OTHER_JSON)
+            yield location, value
+        elif is_nested_too_deep(location):
+            yield location, NotCarried(OTHER_JSON)
         elif isinstance(value, list):
-            yield from self._each(place, value, "item")
+            yield from self._each(location, value, "item")
         elif not isinstance(value, dict):
-            yield place, NotCarried(OTHER_JSON)
+            yield location, NotCarried(OTHER_JSON)
         else:
             try:
-                yield from self._object(place, value)
+                yield from self._object(location, value)
             except Refused as refused:
-                yield place, refused
+                yield location, refused
 
-    def _each(self, place: InputPlace, values: Sequence[Any], noun: str) -> Iterator[SourceItem]:
+    def _each(self, location: InputLocation, values: Sequence[Any], noun: str) -> Iterator[SourceItem]:
         for number, value in enumerate(values, 1):
-            yield from self._value(inside(place, noun)._replace(line=number), value)
+            yield from self._value(inside(location, noun)._replace(line=number), value)
 
-    def _object(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _object(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         parts = [part for part in _PARTS if isinstance(value.get(part), list | dict)]
         if "candlesticks" in value:
             ticker = text_in(value, "ticker") or text_in(value, "market_ticker")
-            yield from self._candlesticks(place, ticker, list_in(value, "candlesticks"))
+            yield from self._candlesticks(location, ticker, list_in(value, "candlesticks"))
         elif "market_candlesticks" in value:
-            yield from self._candlesticks_of_event(place, value)
+            yield from self._candlesticks_of_event(location, value)
         elif "event_ticker" in value and "ticker" not in value:
-            yield from self._unread["event"].of(place, value)
+            yield from self._unread["event"].of(location, value)
             self.events[text_in(value, "event_ticker")] = {
                 name: value[name] for name in COLUMNS["event"].used if name in value and name != "markets"
             }
-            yield from self._each(place, list_in(value, "markets"), "market")
+            yield from self._each(location, list_in(value, "markets"), "market")
         elif parts:
             for part in parts:
                 nested = value[part]
-                yield from self._each(place, nested if isinstance(nested, list) else [nested], part)
+                yield from self._each(location, nested if isinstance(nested, list) else [nested], part)
         elif "market_result" in value:
-            yield from self._settlement(place, value)
+            yield from self._settlement(location, value)
         elif is_fill(value):
-            yield from self._fill(place, value)
+            yield from self._fill(location, value)
         elif "ticker" in value and ("yes_price" in value or "yes_price_dollars" in value):
-            yield from self._trade(place, value)
+            yield from self._trade(location, value)
         elif "ticker" in value:
-            yield from self._unread["market"].of(place, value)
+            yield from self._unread["market"].of(location, value)
             if "result" not in value:
-                self._partial.add(place.file)  # it does not say that it has no answer
+                self._partial.add(location.file)  # it does not say that it has no answer
             kept = {name: value[name] for name in COLUMNS["market"].used if name in value}
-            self.markets[text_in(value, "ticker")] = (place, kept)
+            self.markets[text_in(value, "ticker")] = (location, kept)
         else:
-            yield place, NotCarried(OTHER_JSON)
+            yield location, NotCarried(OTHER_JSON)
 
-    def _settlement(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
-        yield from self._unread["settlement"].of(place, value)
-        self.settlements[text_in(value, "ticker")] = (place, settlement_in(value))
+    def _settlement(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
+        yield from self._unread["settlement"].of(location, value)
+        self.settlements[text_in(value, "ticker")] = (location, settlement_in(value))
         if self._fills is not None:
-            published_in(place, value, "")  # it is refused here, if it cannot be read
-            self._settled.append((place, {name: value.get(name) for name in COLUMNS["settlement"].used}))
+            published_in(location, value, "")  # it is refused here, if it cannot be read
+            self._settled.append((location, {name: value.get(name) for name in COLUMNS["settlement"].used}))
 
-    def _fill(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _fill(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in a fill of an account, once."""
         if self._fills is None:
-            yield place, NotCarried(NOT_ASKED)
+            yield location, NotCarried(NOT_ASKED)
             return
-        yield from self._unread["fill"].of(place, value)
-        fill, ticker = read_fill(place, value), text_in(value, "ticker") or text_in(value, "market_ticker")
+        yield from self._unread["fill"].of(location, value)
+        fill, ticker = read_fill(location, value), text_in(value, "ticker") or text_in(value, "market_ticker")
         self._subaccounts |= fill.who != ACCOUNT
         if self._fills.setdefault(ticker, {}).setdefault(fill.name, fill) is not fill:
-            yield place, KNOWN
+            yield location, KNOWN
 
-    def _trade(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
-        yield from self._unread["trade"].of(place, value)
+    def _trade(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
+        yield from self._unread["trade"].of(location, value)
         at, price, ticker = instant_in(value, "created_time"), dollars_in(value, "yes_price"), text_in(value, "ticker")
         if at is None or price is None:
             raise Refused("bad_source", "created_time" if at is None else "yes_price_dollars", None, "it is missing")
         self.priced.add(ticker)
         chances = (price, PROBABILITY - price)
-        self.trades.setdefault(ticker, []).append(Price(at, place, chances, who=PLATFORM.title))
+        self.trades.setdefault(ticker, []).append(Price(at, location, chances, who=PLATFORM.title))
 
-    def _candlesticks_of_event(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _candlesticks_of_event(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         tickers, rows = list_in(value, "market_tickers"), list_in(value, "market_candlesticks")
         if len(tickers) != len(rows):
             raise Refused("bad_source", "market_candlesticks", None, "not a list for each of market_tickers")
         for ticker, row in zip(tickers, rows, strict=True):
-            yield from self._candlesticks(place, str(ticker), row if isinstance(row, list) else [row])
+            yield from self._candlesticks(location, str(ticker), row if isinstance(row, list) else [row])
 
-    def _candlesticks(self, place: InputPlace, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
+    def _candlesticks(self, location: InputLocation, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
         """Take in candlesticks. A price of 0 for a bid, and of 1 for an ask, is none."""
         if values:
             self.priced.add(ticker)
-        found = self.candlesticks.setdefault(ticker, [])
+        prices = self.candlesticks.setdefault(ticker, [])
         for number, value in enumerate(values, 1):
-            own = inside(place, "candlestick")._replace(line=number)
+            candlestick_location = inside(location, "candlestick")._replace(line=number)
             try:
                 if not isinstance(value, dict):
                     raise Refused("bad_source", "candlesticks", None, "not an object")
-                yield from self._unread["candlestick"].of(own, value)
+                yield from self._unread["candlestick"].of(candlestick_location, value)
                 at = epoch_in(value, "end_period_ts")
                 if at is None:
                     raise Refused("bad_source", "end_period_ts", None, "it is missing")
@@ -554,13 +558,13 @@ class Copy:
                     part = value.get(side) or {}
                     if not isinstance(part, dict):
                         raise Refused("bad_source", side, None, "not an object with a `close`")
-                    yield from self._unread["sides"].of(own, part)
+                    yield from self._unread["sides"].of(candlestick_location, part)
                     sides.append(dollars_in(part, "close"))
             except Refused as refused:
-                yield own, refused
+                yield candlestick_location, refused
                 continue
             price, bid, ask = sides
             chances = () if price is None else (price, PROBABILITY - price)
             bid, ask = bid or None, None if ask == PROBABILITY else ask
             if (price, bid, ask) != (None, None, None):
-                found.append(Price(at, own, chances, bid, ask, who=PLATFORM.title if chances else ""))
+                prices.append(Price(at, candlestick_location, chances, bid, ask, who=PLATFORM.title if chances else ""))

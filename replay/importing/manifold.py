@@ -30,7 +30,7 @@ from forecast_ledger.replay.importing.manifold_markets import COLUMNS, TITLE, Ma
 from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, Trade, exact_in, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, Unread, label_of
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 NO_TRADE = "a bet that is no trade of shares for money: it names no user, id or side, or has no shares"
 ONE_ANSWER = "published results of one answer of a market of which one answer is right"
@@ -45,7 +45,7 @@ class BetTrade(NamedTuple):
     parts: the id of each, when, how many shares, and for how much; both below 0 if they were sold.
     """
 
-    place: InputPlace
+    location: InputLocation
     owner: str
     answer: str
     side: str
@@ -53,7 +53,7 @@ class BetTrade(NamedTuple):
     parts: tuple[_Part, ...]
 
 
-def trade_in(place: InputPlace, value: Record) -> BetTrade | NotCarried | None:
+def trade_in(location: InputLocation, value: Record) -> BetTrade | NotCarried | None:
     """Return what a bet traded; None of one that traded nothing. Refuses: bad_source, bad_number, out_of_range."""
     shares, amount = exact_in(value, "shares"), exact_in(value, "amount")
     if not shares and not amount:
@@ -67,7 +67,7 @@ def trade_in(place: InputPlace, value: Record) -> BetTrade | NotCarried | None:
     if not parts or max(map(abs, off)) > _NEAR or any(part[2] * shares <= 0 for part in parts):
         parts = ((name, at, shares, amount),)
     redeems = flag_in(value, "isRedemption") is True
-    return BetTrade(place, owner, text_in(value, "answerId"), side, redeems, parts)
+    return BetTrade(location, owner, text_in(value, "answerId"), side, redeems, parts)
 
 
 def _fills(order: Record, name: str, at: int) -> Iterable[_Part]:
@@ -92,7 +92,7 @@ def trades_of(bets: Iterable[BetTrade], answers: Sequence[str]) -> list[Trade]:
             trades.append(
                 Trade(
                     at=at,
-                    place=bet.place,
+                    location=bet.location,
                     name=name,
                     who=bet.owner,
                     outcome=outcome,
@@ -109,7 +109,7 @@ def position_in(value: Record) -> Record:
     return {name: value.get(name) for name in ("contractId", "answerId", "userId", "userUsername", *_RESULTS)}
 
 
-def published_in(place: InputPlace, value: Record, record: MarketRecord) -> Published | NotCarried:
+def published_in(location: InputLocation, value: Record, record: MarketRecord) -> Published | NotCarried:
     """Return the published results of a position in a market, of which somebody is still named by the user's id.
 
     The money invested is that of one question, at average cost; of several answers it is another number.
@@ -125,10 +125,10 @@ def published_in(place: InputPlace, value: Record, record: MarketRecord) -> Publ
         return NotCarried(ONE_ANSWER)
     if answer and answer not in record.answers:
         return NotCarried(f"published results of an answer that the market does not have: {answer[:40]!r}")
-    asked = markets if not answer else (markets[record.answers.index(answer)],)
-    if len(asked) > 1 or record.is_whole:
+    chosen = markets if not answer else (markets[record.answers.index(answer)],)
+    if len(chosen) > 1 or record.is_whole:
         results.pop("invested", None)
-    return Published(place, TITLE, text_in(value, "userId"), tuple(each.name for each in asked), results)
+    return Published(location, TITLE, text_in(value, "userId"), tuple(each.name for each in chosen), results)
 
 
 PLATFORM = Platform("manifold", TITLE, undoes=True)
@@ -147,7 +147,7 @@ class _Bet(NamedTuple):
     """
 
     at: int
-    place: InputPlace
+    location: InputLocation
     answer: str
     before: int
     after: int
@@ -165,17 +165,17 @@ def _bet_prices(bets: Sequence[_Bet], answers: Sequence[str], opens_at: int) -> 
     for bet in reversed(bets):
         state[bet.answer] = bet.before
     if bets and (chances := whole_chances([*state.values()])):
-        yield Price(opens_at, bets[0].place, chances, who=TITLE)
+        yield Price(opens_at, bets[0].location, chances, who=TITLE)
     for _, group in groupby(enumerate(bets), key=lambda each: each[1].group or each[0]):
-        own = [bet for _, bet in group]
-        state |= {bet.answer: bet.after for bet in own}
-        last, chances = own[-1], whole_chances([*state.values()])
+        bets_of_group = [bet for _, bet in group]
+        state |= {bet.answer: bet.after for bet in bets_of_group}
+        last, chances = bets_of_group[-1], whole_chances([*state.values()])
         if not chances:
-            yield last.place, NotCarried(NOT_WHOLE)
+            yield last.location, NotCarried(NOT_WHOLE)
             continue
-        yield Price(last.at, last.place, chances, who=TITLE)
-        for user in dict.fromkeys(bet.user for bet in own if bet.user):
-            yield Price(last.at, last.place, chances, who=user, is_quote=False)
+        yield Price(last.at, last.location, chances, who=TITLE)
+        for user in dict.fromkeys(bet.user for bet in bets_of_group if bet.user):
+            yield Price(last.at, last.location, chances, who=user, is_quote=False)
 
 
 class Copy:
@@ -188,7 +188,7 @@ class Copy:
         self.published: list[Published] = []
         self.people: dict[str, str] = {}
         self._with_trades = trades
-        self._positions: list[tuple[InputPlace, Record]] = []
+        self._positions: list[tuple[InputLocation, Record]] = []
         self.newest: dict[str, MarketRecord] = {}
         self.prices: dict[str, list[Price]] = {}
         self.bets: dict[str, list[_Bet]] = {}
@@ -199,36 +199,36 @@ class Copy:
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
         unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
-        for place, value in records(files, name, PAGES):
+        for location, value in records(files, name, PAGES):
             if isinstance(value, Refused):
-                yield place, value
+                yield location, value
                 continue
             kind = _kind(value)
             try:
                 if kind == "bet":
-                    yield from unread["bet"].of(place, value)
-                    yield from self._bet(place, value)
+                    yield from unread["bet"].of(location, value)
+                    yield from self._bet(location, value)
                 elif kind == "market":
-                    yield from unread["market"].of(place, value)
+                    yield from unread["market"].of(location, value)
                     if "isResolved" not in value or (value["isResolved"] and "resolution" not in value):
                         files.partial.add(name)  # it does not say that it has no answer
                     for answer in list_in(value, "answers"):
-                        yield from unread["answer"].of(place, answer) if isinstance(answer, dict) else ()
-                    yield from self._market(place, value)
+                        yield from unread["answer"].of(location, answer) if isinstance(answer, dict) else ()
+                    yield from self._market(location, value)
                 elif kind == "position":
-                    yield from unread["position"].of(place, value)
+                    yield from unread["position"].of(location, value)
                     if self._with_trades:
-                        self._positions.append((place, position_in(value)))
+                        self._positions.append((location, position_in(value)))
                         self._names.setdefault(text_in(value, "userId"), (0, text_in(value, "userUsername")))
                     else:
-                        yield place, NotCarried(NO_RESULTS)
+                        yield location, NotCarried(NO_RESULTS)
                 elif kind == "user":
                     self._names[text_in(value, "id")] = (NEVER, text_in(value, "username"))
                 else:
-                    yield place, NotCarried(kind)
+                    yield location, NotCarried(kind)
             except Refused as refused:
                 named = value.get("question") or value.get("id")
-                yield place, refused.about(f"the {kind} {str(named)[:80]!r}")
+                yield location, refused.about(f"the {kind} {str(named)[:80]!r}")
 
     def has_prices(self, question: str) -> bool:
         """Return whether bets on a question are there."""
@@ -242,8 +242,8 @@ class Copy:
             for bet in in_order(self.bets.pop(number, [])):
                 key = "" if record.is_whole and bet.answer in record.answers else bet.answer
                 by_answer.setdefault(key, []).append(bet._replace(user=self.name_of(bet.user)))
-            for place, market in enumerate(record.markets):
-                answers = record.answers if record.is_whole else record.answers[place : place + 1]
+            for index, market in enumerate(record.markets):
+                answers = record.answers if record.is_whole else record.answers[index : index + 1]
                 prices = self.prices.pop(market.name, [])
                 bets = by_answer.pop("" if record.is_whole else answers[0], [])
                 for item in _bet_prices(bets, answers, market.opens_at):
@@ -256,20 +256,20 @@ class Copy:
                     traded = [bet.trade._replace(owner=self.name_of(bet.trade.owner)) for bet in bets if bet.trade]
                     trades = trades_of(traded, answers)
                 yield Contents(market, prices, trades)
-            yield from ((bet.place, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
+            yield from ((bet.location, NotCarried(NO_MARKET)) for bets in by_answer.values() for bet in bets)
         for bets in self.bets.values():
-            yield from ((each.place, NotCarried(NO_MARKET)) for each in bets)
+            yield from ((each.location, NotCarried(NO_MARKET)) for each in bets)
         yield from self._publish()
 
     def _publish(self) -> Iterator[SourceItem]:
         """Note the published results; return those that are of no market, or of a part of a question."""
-        for place, value in self._positions:
+        for location, value in self._positions:
             record = self.newest.get(text_in(value, "contractId"))
-            found = NotCarried(NO_MARKET) if record is None else published_in(place, value, record)
-            if isinstance(found, NotCarried):
-                yield place, found
+            published = NotCarried(NO_MARKET) if record is None else published_in(location, value, record)
+            if isinstance(published, NotCarried):
+                yield location, published
             else:
-                self.published.append(found._replace(who=self.name_of(found.who)))
+                self.published.append(published._replace(who=self.name_of(published.who)))
 
     def name_of(self, user: str) -> str:
         """Return the participant that a user is: its name, or its id if that is all; "" if there is no user."""
@@ -279,12 +279,12 @@ class Copy:
             self.people[name] = user
         return name
 
-    def _market(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
-        record = read_market(place, value)
+    def _market(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
+        record = read_market(location, value)
         if isinstance(record, NotCarried):
-            yield place, record
+            yield location, record
             return
-        yield from ((place, note) for note in record.notes)
+        yield from ((location, note) for note in record.notes)
         number = text_in(value, "id")
         if number not in self.newest or record.made_at >= self.newest[number].made_at:
             self.newest[number] = record
@@ -292,28 +292,28 @@ class Copy:
             if price is not None:
                 self.prices.setdefault(market.name, []).append(price)
 
-    def _bet(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _bet(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in a bet; return why it is no trade, if trades are asked for."""
         at = epoch_in(value, "createdTime", milliseconds=True)
         before, after = (number_in(value, field, PROBABILITY, 0, PROBABILITY) for field in ("probBefore", "probAfter"))
         amount = number_in(value, "amount", MONEY, -LARGEST_CASH, LARGEST_CASH)
-        for field, found in (("createdTime", at), ("probBefore", before), ("probAfter", after), ("amount", amount)):
-            if found is None:
+        for field, number in (("createdTime", at), ("probBefore", before), ("probAfter", after), ("amount", amount)):
+            if number is None:
                 raise Refused("bad_source", field, None, "it is missing")
         self.has_bets.add(text_in(value, "contractId"))
         if flag_in(value, "isAnte"):
             return  # it opens the market, and moves no price
         user, name = text_in(value, "userId"), text_in(value, "userUsername")
-        trade = trade_in(place, value) if self._with_trades else None
+        trade = trade_in(location, value) if self._with_trades else None
         if isinstance(trade, NotCarried):
-            yield place, trade
+            yield location, trade
             trade = None
         if name and (at or 0) >= self._names.get(user, (0, ""))[0]:
             self._names[user] = (at or 0, name)
         if not amount or flag_in(value, "isRedemption") or not _filled_at_once(value, at or 0):
             user = ""
         group = text_in(value, "betGroupId")
-        bet = _Bet(at or 0, place, text_in(value, "answerId"), before or 0, after or 0, user, group, trade)
+        bet = _Bet(at or 0, location, text_in(value, "answerId"), before or 0, after or 0, user, group, trade)
         self.bets.setdefault(text_in(value, "contractId"), []).append(bet)
 
 

@@ -21,7 +21,7 @@ from forecast_ledger.replay.importing.json_files import (
 )
 from forecast_ledger.replay.importing.market_items import BINARY, Answer, Market, Price, checked_market
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, ignored_fields, label_of
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words and pictures"
 _PEOPLE = "who made or resolved the market, and who is interested in it"
@@ -139,7 +139,7 @@ class MarketRecord(NamedTuple):
         return len(self.answers) > len(self.markets)
 
 
-def read_market(place: InputPlace, record: Record) -> MarketRecord | NotCarried:
+def read_market(location: InputLocation, record: Record) -> MarketRecord | NotCarried:
     """Return what a record says; NotCarried of a market of another kind.
 
     Refuses, first that applies: bad_source, bad_number, out_of_range (a field cannot be read), and what
@@ -153,7 +153,7 @@ def read_market(place: InputPlace, record: Record) -> MarketRecord | NotCarried:
     answers = [each for each in list_in(record, "answers") if isinstance(each, dict)]
     if mechanism != "cpmm-1" and not answers:
         return NotCarried(NO_ANSWERS)
-    base, made_at = _base(place, record), epoch_in(record, "lastUpdatedTime", milliseconds=True) or 0
+    base, made_at = _base(location, record), epoch_in(record, "lastUpdatedTime", milliseconds=True) or 0
     resolved = flag_in(record, "isResolved") is True
     if kind == "PSEUDO_NUMERIC":
         base = base._replace(title=f"{base.title} {_scale(record)}")
@@ -167,14 +167,14 @@ def read_market(place: InputPlace, record: Record) -> MarketRecord | NotCarried:
         return _record([_part(base, record, answers, made_at, resolved=resolved)], ids, made_at)
     parts = []
     for name, answer in zip(ids, answers, strict=True):
-        own = base._replace(
+        market = base._replace(
             name=f"{base.name} {name}",
             title=f"{base.title}: {text_in(answer, 'text')}",
             group=base.title,
             opens_at=max(base.opens_at, epoch_in(answer, "createdTime", milliseconds=True) or 0),
         )
         ended = resolved or text_in(answer, "resolution") != ""
-        parts.append(_part(own, record, [answer], made_at, resolved=ended))
+        parts.append(_part(market, record, [answer], made_at, resolved=ended))
     return _record(parts, ids, made_at)
 
 
@@ -211,7 +211,7 @@ def _part(market: Market, record: Record, parts: Sequence[Record], made_at: int,
     parts: the record if it is of yes and no, else its answers: all, or one, of which is asked whether it is right.
     """
     if not resolved:
-        return _Part(market, _price(market.place, parts, made_at))
+        return _Part(market, _price(market.location, parts, made_at))
     times = [epoch_in(each, "resolutionTime", milliseconds=True) for each in (parts[0], record)]
     at = next((each for each in times if each is not None), market.closes_at)
     market, shares = market._replace(closed_at=at), _shares(record, parts)
@@ -220,7 +220,7 @@ def _part(market: Market, record: Record, parts: Sequence[Record], made_at: int,
     return _Part(market._replace(answer=Answer(at, shares, "resolved to N/A")), None)
 
 
-def _base(place: InputPlace, record: Record) -> Market:
+def _base(location: InputLocation, record: Record) -> Market:
     """Return the market without its outcomes and its answer."""
     number, opens_at = text_in(record, "id"), epoch_in(record, "createdTime", milliseconds=True)
     closes_at = epoch_in(record, "closeTime", milliseconds=True)
@@ -231,7 +231,7 @@ def _base(place: InputPlace, record: Record) -> Market:
     who, slug = text_in(record, "creatorUsername"), text_in(record, "slug")
     composed = f"https://manifold.markets/{who}/{slug}" if who and slug else ""
     return Market(
-        place=place,
+        location=location,
         name=f"manifold {number}",
         title=text_in(record, "question"),
         outcomes=BINARY,
@@ -272,14 +272,14 @@ def _share(market: Record, part: Record) -> int | None:
     return None if chosen in {"", "MKT", "CHOOSE_MULTIPLE"} else PROBABILITY * (chosen == name)
 
 
-def _price(place: InputPlace, parts: Sequence[Record], at: int) -> Price | None:
+def _price(location: InputLocation, parts: Sequence[Record], at: int) -> Price | None:
     """Return the price that a record has; None if it has none, or does not say when it was made."""
     chances = [
         number_in(each, "probability" if each.get("probability") is not None else "prob", PROBABILITY, 0, PROBABILITY)
         for each in parts
     ]
     whole = whole_chances(chances)
-    return Price(at, place, whole) if whole and at else None
+    return Price(at, location, whole) if whole and at else None
 
 
 def whole_chances(chances: Sequence[int | None]) -> tuple[int, ...]:

@@ -44,14 +44,14 @@ def _withdrawn_first(commands: list[ReadCommand]) -> list[ReadCommand]:
 
     Which row is above the other says nothing about that.
     """
-    found, places = [*commands], dict[tuple[str, str], list[int]]()
+    ordered, by_series = [*commands], dict[tuple[str, str], list[int]]()
     for number, (_, item) in enumerate(commands):
         if isinstance(item, SubmitForecast | WithdrawForecast):
-            places.setdefault((item.question, item.participant), []).append(number)
-    for own in places.values():
-        for number, each in zip(own, sorted((commands[at] for at in own), key=_order), strict=True):
-            found[number] = each
-    return found
+            by_series.setdefault((item.question, item.participant), []).append(number)
+    for numbers in by_series.values():
+        for number, each in zip(numbers, sorted((commands[at] for at in numbers), key=_order), strict=True):
+            ordered[number] = each
+    return ordered
 
 
 def _order(each: ReadCommand) -> tuple[int, bool]:
@@ -68,18 +68,18 @@ def _named(name: str, commands: Iterable[ReadCommand], unread: list[Refused]) ->
     unread: gets the refusals of rows that cannot be read.
     """
     said: dict[str, AnyCommand] = {}
-    for place, item in commands:
+    for location, item in commands:
         try:
             command = _readable(item, name)
         except Refused as refused:
             unread.append(refused)
-            yield place, refused
+            yield location, refused
             continue
         first = said.setdefault(command.id, command)
         if first is command:
-            yield place, command
+            yield location, command
         else:
-            yield place, KNOWN if first == command else Refused("command_id_reused", "id", first.id, _REPEATED)
+            yield location, KNOWN if first == command else Refused("command_id_reused", "id", first.id, _REPEATED)
 
 
 def _readable(item: AnyCommand | Refused, name: str) -> AnyCommand:

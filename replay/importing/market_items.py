@@ -36,7 +36,7 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.replay.importing.json_files import Record, read_number
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, cut_off, fitting_id, label_of
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 TRADE_RULES = "market-trades"
 _PERSON = re.compile(r"\S+ (?:forecast .* \S+Z|enrol \S+) by (\S+)(?: after .*)?|\S+ rename (\S+) after \S+")
@@ -51,7 +51,7 @@ class Trade(NamedTuple):
     """
 
     at: int
-    place: InputPlace
+    location: InputLocation
     name: str
     who: str
     outcome: int | None
@@ -90,11 +90,11 @@ def trade_items(
         shares.exact += trade.shares
         money.exact += trade.amount if trade.shares > 0 else -trade.amount
         if not (change := shares.take()):
-            yield trade.place, NotCarried(TOO_SMALL)
+            yield trade.location, NotCarried(TOO_SMALL)
             continue
         which = None if trade.outcome is None else outcomes[trade.outcome]
         yield (
-            trade.place._replace(command="record_trade"),
+            trade.location._replace(command="record_trade"),
             RecordTrade(
                 id=fitting_id(f"{kind} trade {trade.name}"),
                 at=format_instant(trade.at),
@@ -139,8 +139,8 @@ def person_of(command_id: str) -> str:
     >>> person_of("manifold forecast manifold rain 2026-03-01T00:00:00Z by u1 after 7 of ada")
     'u1'
     """
-    found = _PERSON.fullmatch(command_id)
-    return found[1] or found[2] if found else ""
+    match = _PERSON.fullmatch(command_id)
+    return match[1] or match[2] if match else ""
 
 
 def in_order_of_time(
@@ -152,24 +152,24 @@ def in_order_of_time(
     from its own instant on, if those before it were recorded first.
     """
     timed: list[tuple[int, SourceItem]] = []
-    traders: dict[str, InputPlace] = {}
-    for place, item in items:
+    traders: dict[str, InputLocation] = {}
+    for location, item in items:
         if isinstance(item, NotCarried | Refused):
-            yield place, item
+            yield location, item
             continue
-        timed.append((read_instant(item.at), (place, item)))
+        timed.append((read_instant(item.at), (location, item)))
         if isinstance(item, RecordTrade):
-            traders.setdefault(item.participant, place)
+            traders.setdefault(item.participant, location)
     timed.sort(key=lambda each: each[0])
     begins = timed[0][0] if timed else 0
-    for _, (place, item) in timed[:1]:
-        yield place, item
-    for who, place in sorted(traders.items()):
+    for _, (location, item) in timed[:1]:
+        yield location, item
+    for who, location in sorted(traders.items()):
         name = fitting_id(f"{kind} enrol {contest} {named_by_id(who, people)}")
         command = EnrolParticipant(id=name, at=format_instant(begins), contest=contest, participant=who)
-        yield place._replace(command="enrol_participant"), command
-    for _, (place, item) in timed[1:]:
-        yield place, item
+        yield location._replace(command="enrol_participant"), command
+    for _, (location, item) in timed[1:]:
+        yield location, item
 
 
 RULES = "forecastbench"  # Brier scores, averaged over questions; answers by share count
@@ -199,7 +199,7 @@ class Answer(NamedTuple):
 class Market(NamedTuple):
     """A market. outcomes: BINARY, or the names. closed_at: µs, if it ended before `closes_at`."""
 
-    place: InputPlace
+    location: InputLocation
     name: str
     title: str
     outcomes: tuple[str, ...]
@@ -226,7 +226,7 @@ class Price(NamedTuple):
     """
 
     at: int
-    place: InputPlace
+    location: InputLocation
     chances: tuple[int, ...]
     bid: int | None = None
     ask: int | None = None
@@ -283,12 +283,12 @@ def contest_item(platform: Platform, first: Market | None, rules: str | None) ->
 
     first: the market that opens first. rules: the contest's preset; None: RULES.
     """
-    place = InputPlace(0, "open_contest", file=platform.title)
+    location = InputLocation(0, "open_contest", file=platform.title)
     if first is None:
         remedy = f"give a file, a folder or a zip of saved answers of {platform.title}'s API"
-        return place, Refused("bad_source", "path", None, "no market that can be read is there", remedy=remedy)
+        return location, Refused("bad_source", "path", None, "no market that can be read is there", remedy=remedy)
     name, at = f"{platform.kind} contest {platform.title}", format_instant(first.opens_at)
-    return place, OpenContest(id=name, at=at, contest=platform.title, rules=rules or RULES)
+    return location, OpenContest(id=name, at=at, contest=platform.title, rules=rules or RULES)
 
 
 class Contents(NamedTuple):
@@ -311,24 +311,24 @@ def market_items(platform: Platform, contents: Contents, people: Mapping[str, st
     yield from _openings(platform, market)
     yield from _priced(platform, market, contents.prices, people)
     yield from trade_items(platform.kind, platform.title, market.name, market.outcomes, trades or ())
-    place = market.place
+    location = market.location
     if market.closed_at is not None and market.opens_at < market.closed_at < market.closes_at:
         name = fitting_id(f"{platform.kind} close {market.name}")
         command = CloseQuestion(id=name, at=format_instant(market.closed_at), question=market.name)
-        yield place._replace(command="close_question"), command
+        yield location._replace(command="close_question"), command
     if market.answer is not None:
         last = max((each.at for each in trades or ()), default=market.answer.at)
         answer = _answer(platform, market, market.answer, last, undone=trades is not None)
-        yield place._replace(command=str(answer.__struct_config__.tag)), answer
+        yield location._replace(command=str(answer.__struct_config__.tag)), answer
 
 
 def _openings(platform: Platform, market: Market) -> Iterator[SourceItem]:
     name, at = market.name, format_instant(market.opens_at)
     tags = tuple(dict.fromkeys(tag for each in market.tags if (tag := label_of(each)) is not None))
-    place, url = market.place, market.url[:TEXT_LENGTH]
-    yield from ((place, each) for each in cut_off(TEXT_LENGTH, title=market.title, url=market.url))
+    location, url = market.location, market.url[:TEXT_LENGTH]
+    yield from ((location, each) for each in cut_off(TEXT_LENGTH, title=market.title, url=market.url))
     if len(tags) > MOST_TAGS:
-        yield place, NotCarried(f"tags after the first {MOST_TAGS}")
+        yield location, NotCarried(f"tags after the first {MOST_TAGS}")
     binary = market.outcomes == BINARY
     commands: tuple[AnyCommand, ...] = (
         OpenQuestion(
@@ -352,7 +352,7 @@ def _openings(platform: Platform, market: Market) -> Iterator[SourceItem]:
         ),
     )  # fmt: skip
     for command in commands:
-        yield place._replace(command=str(command.__struct_config__.tag)), command
+        yield location._replace(command=str(command.__struct_config__.tag)), command
 
 
 def _priced(
@@ -366,13 +366,13 @@ def _priced(
         counts = last[price.at, price.who, price.is_quote]
         if counts is not price:
             same = (counts.chances, counts.bid, counts.ask) == (price.chances, price.bid, price.ask)
-            yield price.place, KNOWN if same else NotCarried(OTHER_PRICE)
+            yield price.location, KNOWN if same else NotCarried(OTHER_PRICE)
             continue
         if price.who and price.at < market.ends_at and standing.get(price.who) != price.chances:
             standing[price.who] = price.chances
-            yield price.place._replace(command="submit_forecast"), _forecast(platform, market, price, people)
+            yield price.location._replace(command="submit_forecast"), _forecast(platform, market, price, people)
         if price.is_quote:
-            yield price.place._replace(command="quote"), _quote(platform, market, price)
+            yield price.location._replace(command="quote"), _quote(platform, market, price)
 
 
 def _forecast(platform: Platform, market: Market, price: Price, people: Mapping[str, str]) -> SubmitForecast:

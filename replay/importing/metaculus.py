@@ -28,7 +28,7 @@ from forecast_ledger.replay.importing.metaculus_questions import (
     read_question,
     split_numbers,
 )
-from forecast_ledger.replay.importing.source_files import SourceFiles, check_columns, is_readme, place_in, read_csv
+from forecast_ledger.replay.importing.source_files import SourceFiles, check_columns, is_readme, location_in, read_csv
 from forecast_ledger.replay.importing.source_items import (
     Columns,
     NotCarried,
@@ -39,7 +39,7 @@ from forecast_ledger.replay.importing.source_items import (
     fitting_id,
     instant_of,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
 NEEDED_OF_QUESTIONS = (
@@ -105,7 +105,7 @@ Row = Mapping[str, str]
 class _Given(NamedTuple):
     """A row of forecast_data.csv: instants in µs."""
 
-    place: InputPlace
+    location: InputLocation
     question: str
     who: str
     identity: str
@@ -122,7 +122,7 @@ class _Step(NamedTuple):
     at: int
     stage: int
     number: int
-    place: InputPlace
+    location: InputLocation
     what: AnyCommand | _Given
 
 
@@ -139,32 +139,35 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
         remedy = "give the zip of a data download, or the folder it was unpacked to"
         raise Refused("bad_source", QUESTIONS, None, "there is no such file", remedy=remedy)
     items: list[SourceItem] = []
-    asked = [
-        (place, row) for name in tables[QUESTIONS] for place, row in _rows(files, name, NEEDED_OF_QUESTIONS, items)
+    question_rows = [
+        (location, row)
+        for name in tables[QUESTIONS]
+        for location, row in _rows(files, name, NEEDED_OF_QUESTIONS, items)
     ]
-    items += _same_names(asked)
+    items += _same_names(question_rows)
     given = _of_forecasters(
         [
-            found
+            forecast
             for name in tables[FORECASTS]
-            for place, row in _rows(files, name, NEEDED_OF_FORECASTS, items, LACKING)
-            if (found := _given(place, row, items)) is not None
+            for location, row in _rows(files, name, NEEDED_OF_FORECASTS, items, LACKING)
+            if (forecast := _given(location, row, items)) is not None
         ],
         items,
     )
     for name in (*files.names, *files.links):
         known = OTHER_FILES.get(name.rpartition("/")[2])
         if name not in tables[QUESTIONS] + tables[FORECASTS] and not is_readme(name):
-            items.append((place_in(name, 0), NotCarried(known or "a file that is not part of a data download")))
+            items.append((location_in(name, 0), NotCarried(known or "a file that is not part of a data download")))
     now = _exported_at(files) or max(
-        [each.start for each in given] + [read_instant(instant) for _, row in asked if (instant := _known(row))],
+        [each.start for each in given]
+        + [read_instant(instant) for _, row in question_rows if (instant := _known(row))],
         default=0,
     )
     for at, each in enumerate(given):
         if each.end is not None and each.end > now:
             given[at] = each._replace(end=None)
-            items.append((each.place, NotCarried(FUTURE_END)))
-    items += [(each.place, NotCarried(FUTURE_START)) for each in given if each.start > now]
+            items.append((each.location, NotCarried(FUTURE_END)))
+    items += [(each.location, NotCarried(FUTURE_START)) for each in given if each.start > now]
     whole = any(not each.aggregate for each in given)
     made = [each for each in given if each.start <= now]
     scope = Scope(
@@ -172,7 +175,7 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
         unread=lambda _, who: bool(who) and not files.partial.isdisjoint(tables[FORECASTS]),
         bots=any(_BOT in read_csv(files, name, LACKING)[0] for name in tables[FORECASTS]),
     )
-    return Source(_noting(files, _commands(asked, made, items, (rules, now))), scope, person_of=_person_of)
+    return Source(_noting(files, _commands(question_rows, made, items, (rules, now))), scope, person_of=_person_of)
 
 
 def _person_of(command_id: str) -> str:
@@ -181,26 +184,26 @@ def _person_of(command_id: str) -> str:
     >>> _person_of("metaculus forecast 501 7 2026-03-01T00:00:00Z"), _person_of("metaculus open 501")
     ('7', '')
     """
-    found = _PERSON.fullmatch(command_id)
-    return found[1] if found else ""
+    match = _PERSON.fullmatch(command_id)
+    return match[1] if match else ""
 
 
 def _noting(files: SourceFiles, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
     """Return the items; a file of which a row is refused is partial."""
-    for place, item in items:
+    for location, item in items:
         if isinstance(item, Refused):
-            files.partial.add(place.file)
-        yield place, item
+            files.partial.add(location.file)
+        yield location, item
 
 
 def _exported_at(files: SourceFiles) -> int | None:
     """Return when a download was made, µs, as its README says; None if it does not."""
     for name in files.names:
         if name.rpartition("/")[2] == "README.md":
-            found = _EXPORTED.search(files.read(name, README_BYTES))
-            if found:
+            match = _EXPORTED.search(files.read(name, README_BYTES))
+            if match:
                 try:
-                    return read_instant(instant_of(found[1].decode(), "README.md"))
+                    return read_instant(instant_of(match[1].decode(), "README.md"))
                 except Refused:
                     return None
     return None
@@ -216,40 +219,40 @@ def _known(row: Row) -> str:
 
 def _rows(
     files: SourceFiles, name: str, needed: Sequence[str], items: list[SourceItem], lacking: int = 0
-) -> Iterator[tuple[InputPlace, Row]]:
+) -> Iterator[tuple[InputLocation, Row]]:
     columns, rows = read_csv(files, name, lacking)
     if needed is NEEDED_OF_FORECASTS and _ANONYMOUS not in columns:
         needed = (*needed, *_NAMED)
     check_columns(name, columns, needed)
     unread = Unread(COLUMNS_OF_QUESTIONS if needed is NEEDED_OF_QUESTIONS else COLUMNS_OF_FORECASTS)
     for line, cells in rows:
-        place = place_in(name, line)
+        location = location_in(name, line)
         if isinstance(cells, Refused):
-            items.append((place, cells))
+            items.append((location, cells))
             continue
         row = dict(zip(columns, cells, strict=True))
-        items += unread.of(place, row)
-        yield place, row
+        items += unread.of(location, row)
+        yield location, row
 
 
-def _same_names(asked: Sequence[tuple[InputPlace, Row]]) -> Iterator[SourceItem]:
+def _same_names(question_rows: Sequence[tuple[InputLocation, Row]]) -> Iterator[SourceItem]:
     """Yield the projects whose name another project has, too."""
     ids: dict[str, str] = {}
-    for place, row in asked:
+    for location, row in question_rows:
         name, number = row.get("Default Project", ""), row.get("Default Project ID", "")
         if number and ids.setdefault(name, number) != number:
-            yield place, NotCarried(SAME_NAME)
+            yield location, NotCarried(SAME_NAME)
 
 
 def _of_forecasters(given: list[_Given], items: list[SourceItem]) -> list[_Given]:
     """Return the forecasts without those of aggregates, which are among the items; all if no forecaster has any."""
     if all(each.aggregate for each in given):
         return given
-    items += [(each.place, NotCarried(AGGREGATE)) for each in given if each.aggregate]
+    items += [(each.location, NotCarried(AGGREGATE)) for each in given if each.aggregate]
     return [each for each in given if not each.aggregate]
 
 
-def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | None:
+def _given(location: InputLocation, row: Row, items: list[SourceItem]) -> _Given | None:
     """Return a forecast of a row; None if it cannot be read, which is then among the items.
 
     An aggregate has no id of a forecaster, but the name of its method; it counts as a bot, so that it is no peer.
@@ -265,16 +268,16 @@ def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | Non
         ends = row.get("End Time", "")
         end = read_instant(instant_of(ends, "End Time")) if ends else None
     except Refused as refused:
-        items.append((place, refused))
+        items.append((location, refused))
         return None
     who = username or anonymous or f"user {identity}"
     distribution = (row["Probability Yes"], row["Probability Yes Per Category"], row["Continuous CDF"])
     bot = aggregate or row.get(_BOT, "") == "True"
-    return _Given(place, row["Question ID"], who, identity, bot, start, end, distribution, aggregate)
+    return _Given(location, row["Question ID"], who, identity, bot, start, end, distribution, aggregate)
 
 
 def _commands(
-    asked: Sequence[tuple[InputPlace, Row]],
+    question_rows: Sequence[tuple[InputLocation, Row]],
     given: Sequence[_Given],
     items: list[SourceItem],
     setting: tuple[str | None, int],
@@ -287,36 +290,36 @@ def _commands(
         firsts[each.question] = min(each.start, firsts.get(each.question, each.start))
         if each.distribution[2]:
             lengths.setdefault(each.question, Counter())[each.distribution[2].count(",") + 1] += 1
-    points = {question: max(found, key=lambda n: (found[n], -n)) for question, found in lengths.items()}
+    points = {question: max(counts, key=lambda n: (counts[n], -n)) for question, counts in lengths.items()}
     questions: dict[str, DownloadedQuestion] = {}
     steps: list[_Step] = []
-    for place, row in asked:
+    for location, row in question_rows:
         question = _question(row, points.get(row["Question ID"]), now)
         if isinstance(question, DownloadedQuestion):
             questions[question.id] = question
-            items += [(place, reason) for reason in (*question.left_out, *question.cut())]
+            items += [(location, reason) for reason in (*question.left_out, *question.cut())]
             first = min(question.opened_at, firsts.get(question.id, question.opened_at))
-            steps += _question_steps(place, question, (len(steps), first), rules)
+            steps += _question_steps(location, question, (len(steps), first), rules)
         else:
-            items.append((place, question))
+            items.append((location, question))
     yield from items
     steps += _forecast_steps(given, questions, len(steps))
-    known = {each["Question ID"] for _, each in asked}
+    known = {each["Question ID"] for _, each in question_rows}
     for each in given:
         if each.question not in questions:
             where = "that is not carried over" if each.question in known else f"that {QUESTIONS} does not have"
-            yield each.place, NotCarried(f"a forecast on a question {where}")
+            yield each.location, NotCarried(f"a forecast on a question {where}")
         elif _with_other_options(each, questions[each.question]):
-            yield each.place, NotCarried(EARLY)
+            yield each.location, NotCarried(EARLY)
     opened: dict[str, AnyCommand] = {}
     for step in sorted(steps, key=lambda step: step[:3]):
         command = (
             step.what if not isinstance(step.what, _Given) else _forecast(step.what, questions[step.what.question])
         )
         if isinstance(command, Refused) or command.id not in opened:
-            yield step.place, command
+            yield step.location, command
         elif isinstance(command, OpenContest) and command.rules != getattr(opened[command.id], "rules", None):
-            yield step.place, NotCarried(BOTS_DIFFER)
+            yield step.location, NotCarried(BOTS_DIFFER)
         if not isinstance(command, Refused) and step.stage in _ONCE:
             opened.setdefault(command.id, command)
 
@@ -333,20 +336,22 @@ def _question(row: Row, points: int | None, now: int) -> DownloadedQuestion | No
 
 
 def _question_steps(
-    place: InputPlace, question: DownloadedQuestion, start: tuple[int, int], rules: str | None
+    location: InputLocation, question: DownloadedQuestion, start: tuple[int, int], rules: str | None
 ) -> Iterator[_Step]:
     """Return what happens to a question. start: the number of its first step, and the instant by which it is open."""
     number, first = start
     parts = (("open", question.openings(rules)), ("close", question.closings()), ("answer", question.answers()))
     for change, change_outcomes in zip(question.changes, question.outcome_changes(), strict=True):
-        own = place._replace(command="change_outcomes")
-        yield _Step(change.at, _STAGES.index("add" if change.added else "remove"), number, own, change_outcomes)
+        step_location = location._replace(command="change_outcomes")
+        yield _Step(
+            change.at, _STAGES.index("add" if change.added else "remove"), number, step_location, change_outcomes
+        )
         number += 1
     for stage, commands in parts:
         for command in commands:
-            own = place._replace(command=str(command.__struct_config__.tag))
+            step_location = location._replace(command=str(command.__struct_config__.tag))
             at = first if stage == "open" else read_instant(command.at)
-            yield _Step(at, _STAGES.index(stage), number, own, command)
+            yield _Step(at, _STAGES.index(stage), number, step_location, command)
             number += 1
 
 
@@ -359,9 +364,9 @@ def _forecast_steps(
         question = questions.get(each.question)
         if question is None or _with_other_options(each, question):
             continue
-        yield _Step(each.start, _STAGES.index("forecast"), at, each.place._replace(command="submit_forecast"), each)
+        yield _Step(each.start, _STAGES.index("forecast"), at, each.location._replace(command="submit_forecast"), each)
         if each.bot:
-            place = each.place._replace(command="enrol_participant")
+            location = each.location._replace(command="enrol_participant")
             enrol = EnrolParticipant(
                 id=fitting_id(f"metaculus enrol {question.contest} {each.who}"),
                 at=format_instant(each.start),
@@ -369,16 +374,16 @@ def _forecast_steps(
                 participant=each.who,
                 bot=True,
             )
-            yield _Step(each.start, _STAGES.index("enrol"), at, place, enrol)
+            yield _Step(each.start, _STAGES.index("enrol"), at, location, enrol)
         if each.end is None or each.end >= question.ends_at or (each.question, each.who, each.end) in starts:
             continue
         if any(change.added and change.counts_from == each.end for change in question.changes):
             continue  # it ends with the grace period
-        place = each.place._replace(command="withdraw_forecast")
+        location = each.location._replace(command="withdraw_forecast")
         end = format_instant(each.end)
         name = fitting_id(f"metaculus end {each.question} {each.identity} {format_instant(each.start)}")
         withdraw = WithdrawForecast(id=name, at=end, question=each.question, participant=each.who)
-        yield _Step(each.end, _STAGES.index("withdraw"), at, place, withdraw)
+        yield _Step(each.end, _STAGES.index("withdraw"), at, location, withdraw)
 
 
 def _with_other_options(given: _Given, question: DownloadedQuestion) -> bool:

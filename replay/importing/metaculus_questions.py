@@ -229,7 +229,7 @@ def read_question(row: Row, points: int | None, now: int) -> DownloadedQuestion 
     )
     if reveals is not None and not read_instant(opens) < read_instant(reveals) <= read_instant(closes):
         reveals = None  # it is never hidden, or always
-    found = DownloadedQuestion(
+    question = DownloadedQuestion(
         id=row["Question ID"],
         kind=kind,
         contest=unicodedata.normalize("NFC", row.get("Default Project", "")) or "metaculus",
@@ -244,10 +244,10 @@ def read_question(row: Row, points: int | None, now: int) -> DownloadedQuestion 
         options=options,
     ).without_early_end()
     if row.get(_HISTORY):
-        found = _with_changes(found, _history(row[_HISTORY]), now)
-    list(found.answers())  # refuse what cannot be read before anything is recorded of the question
-    found.tags()
-    return found
+        question = _with_changes(question, _history(row[_HISTORY]), now)
+    list(question.answers())  # refuse what cannot be read before anything is recorded of the question
+    question.tags()
+    return question
 
 
 def _history(text: str) -> list[tuple[int, tuple[str, ...]]]:
@@ -308,12 +308,12 @@ def _with_changes(
 def _range(row: Row, kind: str, points: int | None) -> Range:
     """Return the range of a question. Refuses: bad_source, bad_number, bad_instant."""
     lower, upper = (read_bound(row.get(f"{side} Bound", ""), f"{side} Bound", kind) for side in ("Lower", "Upper"))
-    places = row.get("Continuous Range", "")
+    locations = row.get("Continuous Range", "")
     zero = None
-    if places and kind == "numeric":
-        zero = zero_point(places, lower, upper)
-    elif places and kind == "date":
-        zero = date_zero_point(places, lower, upper)
+    if locations and kind == "numeric":
+        zero = zero_point(locations, lower, upper)
+    elif locations and kind == "date":
+        zero = date_zero_point(locations, lower, upper)
     return Range(
         lower=lower,
         upper=upper,
@@ -343,20 +343,20 @@ def read_list(text: str, field: str) -> list[Any]:
     try:
         if len(text) > LONGEST_LIST:
             raise ValueError
-        found = ast.literal_eval(text)
-        if not isinstance(found, list | tuple):
+        items = ast.literal_eval(text)
+        if not isinstance(items, list | tuple):
             raise TypeError
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise Refused("bad_source", field, text, "not a list as Python writes it") from None
-    return list(found)
+    return list(items)
 
 
 def read_options(text: str, field: str) -> tuple[str, ...]:
     """Return the names of options. Refuses: bad_source."""
-    found = read_list(text, field)
-    if not all(isinstance(option, str) for option in found):
+    options = read_list(text, field)
+    if not all(isinstance(option, str) for option in options):
         raise Refused("bad_source", field, text, "not a list of names")
-    return tuple(found)
+    return tuple(options)
 
 
 def split_numbers(text: str) -> list[str]:
@@ -389,29 +389,29 @@ def read_bound(text: str, field: str, kind: str) -> Decimal:
 def zero_point(locations: str, lower: Decimal, upper: Decimal) -> Decimal | None:
     """Return the zero point of a range with a logarithmic scale, or None if the scale is linear. Refuses: bad_source.
 
-    locations: the places at which the cdf is given, equally far apart on the scale. On a logarithmic scale the middle m
+    locations: the points at which the cdf is given, equally far apart on the scale. On a logarithmic scale the middle m
     satisfies (m - lower) / (upper - lower) = 1 / (1 + sqrt(r)), with r = (upper - zero) / (lower - zero). A download
-    prints these places as binary fractions; the zero point is rounded to nine digits, and must give every place again.
+    prints these points as binary fractions; the zero point is rounded to nine digits, and must give every point again.
     Source: Metaculus's published code, `utils/the_math/formulas.py`, scaled and unscaled locations.
 
     >>> zero_point("[1.0, 10.0, 100.0]", Decimal(1), Decimal(100)), zero_point("[0, 5, 10]", Decimal(0), Decimal(10))
     (Decimal('0'), None)
     """
     try:
-        places = [Decimal(item) for item in split_numbers(locations)]
+        points = [Decimal(item) for item in split_numbers(locations)]
     except InvalidOperation:
         raise Refused("bad_source", "Continuous Range", locations[:80], "not a list of numbers") from None
-    if len(places) < 3 or len(places) % 2 == 0:
+    if len(points) < 3 or len(points) % 2 == 0:
         return None
-    width, middle = upper - lower, places[len(places) // 2]
+    width, middle = upper - lower, points[len(points) // 2]
     if abs(middle - lower - width / 2) <= _CLOSE * width:
         return None
     if not lower < middle < upper:
         raise Refused("bad_source", "Continuous Range", str(middle), "its middle is not between the bounds")
     zero = _zero_of(middle, lower, upper)
-    for found in (Decimal(0), _NICE.plus(zero), zero):
-        if not lower <= found <= upper and _gives(found, places, lower, upper):
-            return found.normalize() + 0
+    for candidate in (Decimal(0), _NICE.plus(zero), zero):
+        if not lower <= candidate <= upper and _gives(candidate, points, lower, upper):
+            return candidate.normalize() + 0
     raise Refused("bad_source", "Continuous Range", str(middle), "the places are on no logarithmic scale")
 
 
@@ -423,11 +423,11 @@ def _zero_of(middle: Decimal, lower: Decimal, upper: Decimal) -> Decimal:
     return exact.divide(exact.subtract(exact.multiply(ratio, lower), upper), exact.subtract(ratio, Decimal(1)))
 
 
-def _gives(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
-    """Return whether a zero point gives the places of a quarter, the middle and three quarters of the scale."""
-    last = len(places) - 1
+def _gives(zero: Decimal, points: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
+    """Return whether a zero point gives the points of a quarter, the middle and three quarters of the scale."""
+    last = len(points) - 1
     some = (last // 4, last // 2, 3 * last // 4)
-    return all(abs(_point(at, last, (zero, lower, upper)) - places[at]) <= _CLOSE * (upper - lower) for at in some)
+    return all(abs(_point(at, last, (zero, lower, upper)) - points[at]) <= _CLOSE * (upper - lower) for at in some)
 
 
 def _point(at: int, last: int, scale: tuple[Decimal, Decimal, Decimal]) -> Decimal:
@@ -438,36 +438,36 @@ def _point(at: int, last: int, scale: tuple[Decimal, Decimal, Decimal]) -> Decim
     return lower + (upper - lower) * exact.divide(power - 1, ratio - 1)
 
 
-def _gives_days(zero: Decimal, places: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
-    """Return whether a zero point gives every place, each of which is known to a day."""
-    last = len(places) - 1
+def _gives_days(zero: Decimal, points: list[Decimal], lower: Decimal, upper: Decimal) -> bool:
+    """Return whether a zero point gives every point, each of which is known to a day."""
+    last = len(points) - 1
     some = (last // 4, last // 2, 3 * last // 4, *range(last + 1))  # those that most zero points miss first
     return not lower <= zero <= upper and all(
-        places[at] - 1 <= _point(at, last, (zero, lower, upper)) < places[at] + DAY + 1 for at in some
+        points[at] - 1 <= _point(at, last, (zero, lower, upper)) < points[at] + DAY + 1 for at in some
     )
 
 
 def date_zero_point(locations: str, lower: Decimal, upper: Decimal) -> Decimal | None:
     """Return the zero point of a range of dates with a logarithmic scale, or None if it is linear. Refuses: bad_source.
 
-    A download prints the places as dates, so that each is known to a day. The zero point is the beginning of a day,
-    UTC, that gives every place again; of several, the one in the middle. See `zero_point`.
+    A download prints the points as dates, so that each is known to a day. The zero point is the beginning of a day,
+    UTC, that gives every point again; of several, the one in the middle. See `zero_point`.
 
     >>> date_zero_point("['2026-01-01', '2026-01-06', '2026-01-11']", Decimal(1767225600), Decimal(1768089600))
     """
-    places = [read_bound(item.strip("'\""), "Continuous Range", "date") for item in split_numbers(locations)]
-    if len(places) < 3 or len(places) % 2 == 0:
+    points = [read_bound(item.strip("'\""), "Continuous Range", "date") for item in split_numbers(locations)]
+    if len(points) < 3 or len(points) % 2 == 0:
         return None
-    width, middle = upper - lower, places[len(places) // 2]
+    width, middle = upper - lower, points[len(points) // 2]
     if middle - lower <= width / 2 < middle - lower + DAY:
         return None
     if not lower < middle < upper - DAY:
         raise Refused("bad_source", "Continuous Range", str(middle), "its middle is not between the bounds")
-    ends = [_zero_of(place, lower, upper) for place in (middle, middle + DAY)]
+    ends = [_zero_of(point, lower, upper) for point in (middle, middle + DAY)]
     days = range(int(min(ends) // DAY), int(max(ends) // DAY) + 2)
     if len(days) > _MOST_DAYS:
         raise Refused("bad_source", "Continuous Range", str(middle), "its middle gives no zero point")
-    found = [zero for day in days if _gives_days(zero := Decimal(day * DAY), places, lower, upper)]
-    if not found:
+    zeros = [zero for day in days if _gives_days(zero := Decimal(day * DAY), points, lower, upper)]
+    if not zeros:
         raise Refused("bad_source", "Continuous Range", locations[:80], "the dates are on no logarithmic scale")
-    return found[len(found) // 2]
+    return zeros[len(zeros) // 2]

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.replay.importing.recorded_copy import PersonOf, RecordedCopy, source_of
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 OTHERS_NAME = "a name that another person has or had: in the ledger, the id that the source has comes after it"
 
@@ -27,18 +27,18 @@ def renamings(copy: RecordedCopy, items: Iterable[SourceItem], person_of: Person
 
     Who has two names in `items`, or one that two people have there, is not renamed.
     """
-    named: dict[str, dict[str, tuple[InputPlace, str]]] = {}
-    for place, item in items:
+    named: dict[str, dict[str, tuple[InputLocation, str]]] = {}
+    for location, item in items:
         if isinstance(item, SubmitForecast | EnrolParticipant) and (person := person_of(item.id)):
-            named.setdefault(person, {}).setdefault(item.participant, (place, source_of(item.id)))
+            named.setdefault(person, {}).setdefault(item.participant, (location, source_of(item.id)))
     people, present = copy.people, dict[str, str]()
-    own = {*people.present.values()}
-    others = {who for known in copy.questions.values() for who in known.forecasts if who not in own}
+    source_ids = {*people.present.values()}
+    others = {who for known in copy.questions.values() for who in known.forecasts if who not in source_ids}
     bearers = Counter(name for names in named.values() for name in names)
     for person, names in named.items():
         if len(names) > 1 or any(bearers[name] > 1 for name in names):
             continue
-        ((name, (place, source)),) = names.items()
+        ((name, (location, source)),) = names.items()
         old, new = people.present.get(person), people.id_of(person, name, copy.renamed, others)
         if old is not None and new != old:
             command = RenameParticipant(
@@ -47,10 +47,10 @@ def renamings(copy: RecordedCopy, items: Iterable[SourceItem], person_of: Person
                 to=new,
                 reason="the source has another name",
             )
-            yield place._replace(command="rename_participant"), command
+            yield location._replace(command="rename_participant"), command
             copy.rename(old, new, person)
         if new == fitting_id(f"{name} {person}"):
-            yield place, NotCarried(OTHERS_NAME)
+            yield location, NotCarried(OTHERS_NAME)
         present[name] = new
     copy.renamed |= present
 
@@ -65,9 +65,11 @@ class Bots:
         self._copy = copy
         self._contests: dict[str, set[str]] = {}  # of each question of the copy
         self._enrolled: set[tuple[str, str]] = set()  # contest, participant
-        self._made: dict[tuple[str, str], tuple[InputPlace, str]] = {}  # the first forecast, and its source
+        self._made: dict[tuple[str, str], tuple[InputLocation, str]] = {}  # the first forecast, and its source
 
-    def followed(self, place: InputPlace, item: AnyCommand | Refused | NotCarried) -> AnyCommand | Refused | NotCarried:
+    def followed(
+        self, location: InputLocation, item: AnyCommand | Refused | NotCarried
+    ) -> AnyCommand | Refused | NotCarried:
         """Return an item; an enrolment under a new id if the ledger has another enrolment after the one it is known by.
 
         It notes who forecasts in which contest.
@@ -76,13 +78,13 @@ class Bots:
             self._contests.setdefault(item.question, set()).add(item.contest)
         elif isinstance(item, SubmitForecast):
             for contest in self._contests.get(item.question, ()):
-                self._made.setdefault((contest, self._present(item.participant)), (place, source_of(item.id)))
+                self._made.setdefault((contest, self._present(item.participant)), (location, source_of(item.id)))
         elif isinstance(item, EnrolParticipant):
             key = item.contest, self._present(item.participant)
             self._enrolled.add(key)
             last = self._copy.enrolled.get(key)
-            is_own = last is not None and source_of(last.command_id) == source_of(item.id)
-            if last is not None and is_own:
+            is_of_source = last is not None and source_of(last.command_id) == source_of(item.id)
+            if last is not None and is_of_source:
                 is_same = getattr(last.event, "bot", None) == item.bot
                 return KNOWN if is_same else structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
         return item
@@ -94,14 +96,14 @@ class Bots:
         """Return the enrolments of those whom the source enrolled as bots before, and who forecast without it now."""
         for (contest, participant), last in self._copy.enrolled.items():
             key = contest, participant
-            place, source = self._made.get(key, (None, ""))
+            location, source = self._made.get(key, (None, ""))
             event = last.event
-            if place is None or key in self._enrolled or source_of(last.command_id) != source:
+            if location is None or key in self._enrolled or source_of(last.command_id) != source:
                 continue
             if not isinstance(event, ParticipantEnrolled) or not event.bot:
                 continue
             if contest in self._copy.sealed:
-                yield place, NotCarried(SEALED_BOT)
+                yield location, NotCarried(SEALED_BOT)
                 continue
             command = EnrolParticipant(
                 id=fitting_id(f"{source} enrol {contest} {participant} after {last.position}"),
@@ -109,4 +111,4 @@ class Bots:
                 contest=contest,
                 participant=participant,
             )
-            yield place._replace(command="enrol_participant"), command
+            yield location._replace(command="enrol_participant"), command

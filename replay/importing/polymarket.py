@@ -33,7 +33,7 @@ from forecast_ledger.replay.importing.market_items import Contents, Market, Plat
 from forecast_ledger.replay.importing.polymarket_markets import COLUMNS, MarketRecord, read_market
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem, Unread
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 TITLE = "Polymarket"
 NOT_ASKED = "trades and positions of accounts, which --trades records and compares"
@@ -67,24 +67,24 @@ class Accounts:
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, _Row]] = {}  # by condition and name
-        self._positions: list[tuple[InputPlace, Record]] = []
+        self._positions: list[tuple[InputLocation, Record]] = []
 
-    def take(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def take(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in a trade or a position; return what is not carried over, or known from another file.
 
         Refuses: bad_source, bad_number, out_of_range.
         """
         if "realizedPnl" in value:
-            self._positions.append((place, value))
+            self._positions.append((location, value))
             return
-        row = _row(place, value)
+        row = _row(location, value)
         if isinstance(row, NotCarried):
-            yield place, row
+            yield location, row
             return
         rows = self._rows.setdefault(text_in(value, "conditionId"), {})
         before = rows.get(row.trade.name)
         if before is not None:
-            yield place, KNOWN
+            yield location, KNOWN
         if before is None or value.get("usdcSize") is not None:  # the money itself, not a product of rounded numbers
             rows[row.trade.name] = row
 
@@ -94,7 +94,7 @@ class Accounts:
             for row in self._rows.pop(condition, {}).values():
                 outcome = None if row.sets else _outcome(record, row.token, row.label)
                 if outcome is None and not row.sets:
-                    yield row.trade.place, NotCarried(NO_MARKET_OF_TRADE)
+                    yield row.trade.location, NotCarried(NO_MARKET_OF_TRADE)
                 else:
                     yield row.trade._replace(outcome=outcome)
 
@@ -104,20 +104,20 @@ class Accounts:
         Refuses: bad_source, bad_number, out_of_range.
         """
         for rows in self._rows.values():
-            yield from ((row.trade.place, NotCarried(NO_MARKET_OF_TRADE)) for row in rows.values())
-        for place, value in self._positions:
+            yield from ((row.trade.location, NotCarried(NO_MARKET_OF_TRADE)) for row in rows.values())
+        for location, value in self._positions:
             record = records.get(text_in(value, "conditionId"))
             outcome = None if record is None else _outcome(record, text_in(value, "asset"), text_in(value, "outcome"))
             if record is None or outcome is None:
-                yield place, NotCarried(NO_MARKET_OF_TRADE)
+                yield location, NotCarried(NO_MARKET_OF_TRADE)
                 continue
             bought = _money(value, "totalBought") or 0
             names = ("realizedPnl", "cashPnl", "size") if "cashPnl" in value else ("realizedPnl",)
-            results = {name: found for name in names if (found := _money(value, name)) is not None}
+            results = {name: amount for name in names if (amount := _money(value, name)) is not None}
             if "cashPnl" not in value and "realizedPnl" in results:
                 results = {"closed realizedPnl": results["realizedPnl"]}
             yield Published(
-                place,
+                location,
                 TITLE,
                 text_in(value, "proxyWallet"),
                 (record.market.name,),
@@ -132,7 +132,7 @@ def _money(value: Record, field: str) -> int | None:
     return number_in(value, field, MONEY, -LARGEST_POOL, LARGEST_POOL)
 
 
-def _row(place: InputPlace, value: Record) -> _Row | NotCarried:
+def _row(location: InputLocation, value: Record) -> _Row | NotCarried:
     """Return a trade, or what else it is."""
     kind, side = text_in(value, "type").upper() or "TRADE", text_in(value, "side").upper()
     if kind == "REDEEM":
@@ -147,7 +147,7 @@ def _row(place: InputPlace, value: Record) -> _Row | NotCarried:
         "proxyWallet": text_in(value, "proxyWallet"),
         "transactionHash": text_in(value, "transactionHash"),
     }
-    missing = next((name for name, found in fields.items() if not found), None)
+    missing = next((name for name, content in fields.items() if not content), None)
     if missing:
         raise Refused("bad_source", missing, None, "it is missing")
     size, token = exact_in(value, "size"), text_in(value, "asset") if kind == "TRADE" else ""
@@ -160,7 +160,7 @@ def _row(place: InputPlace, value: Record) -> _Row | NotCarried:
     number = " ".join((fields["transactionHash"], wallet, word, token or label, str(size.normalize(WIDE))))
     trade = Trade(
         at=fields["timestamp"],
-        place=place,
+        location=location,
         name=number,
         who=wallet,
         outcome=None,
@@ -191,7 +191,7 @@ _BETWEEN = re.compile(r"[ _.=]")  # parts of the name of a file, one of which ma
 class _History(NamedTuple):
     """Prices of a token, 1e-9, at instants, µs. numbers: which item of the file each is."""
 
-    place: InputPlace
+    location: InputLocation
     times: "array[int]"
     prices: "array[int]"
     numbers: "array[int]"
@@ -202,9 +202,9 @@ def _left_out(market: Market, histories: Sequence[tuple[int, _History]]) -> Iter
     outcomes = {outcome for outcome, _ in histories}
     for outcome, history in histories:
         if len(market.outcomes) > 2:
-            yield history.place, NotCarried(SEVERAL)
+            yield history.location, NotCarried(SEVERAL)
         elif outcome and 0 in outcomes:
-            yield history.place, NotCarried(SECOND)
+            yield history.location, NotCarried(SECOND)
 
 
 def _history_prices(market: Market, histories: Sequence[tuple[int, _History]]) -> Iterator[Price]:
@@ -215,8 +215,8 @@ def _history_prices(market: Market, histories: Sequence[tuple[int, _History]]) -
             continue
         for at, price, number in zip(history.times, history.prices, history.numbers, strict=True):
             first = PROBABILITY - price if outcome else price
-            place = history.place._replace(line=number)
-            yield Price(at, place, (first, PROBABILITY - first), who=PLATFORM.title)
+            location = history.location._replace(line=number)
+            yield Price(at, location, (first, PROBABILITY - first), who=PLATFORM.title)
 
 
 class Copy:
@@ -244,12 +244,12 @@ class Copy:
         self._partial = files.partial
         self._unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
         bare: _History | None = None  # of a file that is a list of prices
-        for place, value in json_values(files, name):
+        for location, value in json_values(files, name):
             if isinstance(value, dict) and {"t", "p"} <= value.keys():
-                bare = bare or self._history(place, _stem(name))
-                yield from self._point(bare, value, place)
+                bare = bare or self._history(location, _stem(name))
+                yield from self._point(bare, value, location)
             else:
-                yield from self._value(place, value, {})
+                yield from self._value(location, value, {})
 
     def has_prices(self, question: str) -> bool:
         """Return whether a price history of a question is there."""
@@ -264,9 +264,9 @@ class Copy:
             prices = [*self.prices.pop(record.market.name, ()), *_history_prices(record.market, histories)]
             trades = None
             if self._accounts is not None:
-                found = [*self._accounts.trades_of(record)]
-                trades = [each for each in found if isinstance(each, Trade)]
-                yield from (each for each in found if not isinstance(each, Trade))
+                items = [*self._accounts.trades_of(record)]
+                trades = [each for each in items if isinstance(each, Trade)]
+                yield from (each for each in items if not isinstance(each, Trade))
             yield Contents(record.market, prices, trades)
         yield from self._publish()
 
@@ -279,17 +279,17 @@ class Copy:
             else:
                 yield each
 
-    def _of_account(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _of_account(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in a trade or a position of a wallet."""
         if self._accounts is None:
-            yield place, NotCarried(NOT_ASKED)
+            yield location, NotCarried(NOT_ASKED)
             return
         kind = "position" if "realizedPnl" in value else "activity"
-        yield from self._unread[kind].of(place, value)
+        yield from self._unread[kind].of(location, value)
         try:
-            yield from self._accounts.take(place, value)
+            yield from self._accounts.take(location, value)
         except Refused as refused:
-            yield place, refused.about(f"the {kind} of {str(value.get('proxyWallet'))[:80]!r}")
+            yield location, refused.about(f"the {kind} of {str(value.get('proxyWallet'))[:80]!r}")
 
     def match(self) -> Iterator[SourceItem]:
         """Give each market its histories; return those of no market.
@@ -301,58 +301,58 @@ class Copy:
             known |= dict.fromkeys(record.names, (record.market.name, 0))
             known |= {token: (record.market.name, outcome) for outcome, token in enumerate(record.tokens)}
         for name, histories in self.histories.items():
-            found = next((known[part] for part in (name, *_BETWEEN.split(name)) if part in known), None)
-            if found is None:
-                yield from ((each.place, NotCarried(NO_MARKET)) for each in histories)
+            target = next((known[part] for part in (name, *_BETWEEN.split(name)) if part in known), None)
+            if target is None:
+                yield from ((each.location, NotCarried(NO_MARKET)) for each in histories)
             else:
-                question, outcome = found
+                question, outcome = target
                 if any(each.times for each in histories):  # one without prices is no answer about them
                     self.priced.add(question)
                 self.matched.setdefault(question, []).extend((outcome, each) for each in histories)
         self.histories.clear()
 
-    def _value(self, place: InputPlace, value: Any, event: Record) -> Iterator[SourceItem]:
+    def _value(self, location: InputLocation, value: Any, event: Record) -> Iterator[SourceItem]:
         """Take in an answer of the API, or a part of one. event: the one that it is part of."""
         if isinstance(value, Refused):
-            yield place, value
-        elif is_nested_too_deep(place):
-            yield place, NotCarried(OTHER_JSON)
+            yield location, value
+        elif is_nested_too_deep(location):
+            yield location, NotCarried(OTHER_JSON)
         elif isinstance(value, list):
-            yield from self._each(place, value, "item", event)
+            yield from self._each(location, value, "item", event)
         elif not isinstance(value, dict):
-            yield place, NotCarried(OTHER_JSON)
+            yield location, NotCarried(OTHER_JSON)
         elif "history" in value:
-            yield from self._histories_in(place, value)
+            yield from self._histories_in(location, value)
         elif isinstance(value.get("markets"), list):
             if value.get("title") or value.get("slug"):
-                yield from self._unread["event"].of(place, value)
+                yield from self._unread["event"].of(location, value)
                 event = value
-            yield from self._each(place, value["markets"], "market", event)
+            yield from self._each(location, value["markets"], "market", event)
         elif is_of_account(value):
-            yield from self._of_account(place, value)
+            yield from self._of_account(location, value)
         elif "question" in value or "conditionId" in value:
-            yield from self._market(place, value, event)
+            yield from self._market(location, value, event)
         elif isinstance(value.get("events"), list):
-            yield from self._each(place, value["events"], "event", event)
+            yield from self._each(location, value["events"], "event", event)
         elif isinstance(value.get("data"), list):
-            yield from self._each(place, value["data"], "item", event)
+            yield from self._each(location, value["data"], "item", event)
         else:
-            yield place, NotCarried(OTHER_JSON)
+            yield location, NotCarried(OTHER_JSON)
 
-    def _each(self, place: InputPlace, values: Sequence[Any], noun: str, event: Record) -> Iterator[SourceItem]:
+    def _each(self, location: InputLocation, values: Sequence[Any], noun: str, event: Record) -> Iterator[SourceItem]:
         for number, value in enumerate(values, 1):
-            yield from self._value(inside(place, noun)._replace(line=number), value, event)
+            yield from self._value(inside(location, noun)._replace(line=number), value, event)
 
-    def _market(self, place: InputPlace, value: Record, event: Record) -> Iterator[SourceItem]:
-        yield from self._unread["market"].of(place, value)
+    def _market(self, location: InputLocation, value: Record, event: Record) -> Iterator[SourceItem]:
+        yield from self._unread["market"].of(location, value)
         if not {"closed", "outcomePrices"} <= value.keys():
-            self._partial.add(place.file)  # it does not say that it has no answer
+            self._partial.add(location.file)  # it does not say that it has no answer
         try:
-            record = read_market(place, value, event)
+            record = read_market(location, value, event)
         except Refused as refused:
-            yield place, refused.about(f"the market {str(value.get('question') or value.get('id'))[:80]!r}")
+            yield location, refused.about(f"the market {str(value.get('question') or value.get('id'))[:80]!r}")
             return
-        yield from ((place, note) for note in record.notes)
+        yield from ((location, note) for note in record.notes)
         name = record.market.name
         if name not in self.newest or record.made_at >= self.newest[name].made_at:
             self.newest[name] = record
@@ -361,39 +361,39 @@ class Copy:
 
     # --- price histories
 
-    def _histories_in(self, place: InputPlace, value: Record) -> Iterator[SourceItem]:
+    def _histories_in(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in the history of a token, or those of several by their tokens."""
-        yield from self._unread["prices"].of(place, value)
+        yield from self._unread["prices"].of(location, value)
         given = value["history"]
-        name = next((str(value[key]) for key in _NAMED if value.get(key)), _stem(place.file))
+        name = next((str(value[key]) for key in _NAMED if value.get(key)), _stem(location.file))
         for token, points in given.items() if isinstance(given, dict) else [(name, given)]:
-            own = inside(place, "price")
+            price_location = inside(location, "price")
             if not isinstance(points, list):
-                yield place, Refused("bad_source", "history", None, "not a list of prices")
+                yield location, Refused("bad_source", "history", None, "not a list of prices")
                 continue
-            history = self._history(own, token)
+            history = self._history(price_location, token)
             for number, point in enumerate(points, 1):
-                yield from self._point(history, point, own._replace(line=number))
+                yield from self._point(history, point, price_location._replace(line=number))
 
-    def _history(self, place: InputPlace, name: str) -> _History:
-        history = _History(place._replace(line=0), array("q"), array("q"), array("q"))
+    def _history(self, location: InputLocation, name: str) -> _History:
+        history = _History(location._replace(line=0), array("q"), array("q"), array("q"))
         self.histories.setdefault(name, []).append(history)
         return history
 
-    def _point(self, history: _History, point: Any, place: InputPlace) -> Iterator[SourceItem]:
+    def _point(self, history: _History, point: Any, location: InputLocation) -> Iterator[SourceItem]:
         try:
             if not isinstance(point, dict):
                 raise Refused("bad_source", "history", None, "not an object with `t` and `p`")
-            yield from self._unread["prices"].of(place, point)
+            yield from self._unread["prices"].of(location, point)
             at, price = epoch_in(point, "t"), number_in(point, "p", PROBABILITY, 0, PROBABILITY)
             if at is None or price is None:
                 raise Refused("bad_source", "t" if at is None else "p", None, "it is missing")
         except Refused as refused:
-            yield place, refused
+            yield location, refused
         else:
             history.times.append(at)
             history.prices.append(price)
-            history.numbers.append(place.line)
+            history.numbers.append(location.line)
 
 
 def _stem(name: str) -> str:

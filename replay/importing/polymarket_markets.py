@@ -16,7 +16,7 @@ from forecast_ledger.replay.importing.json_files import (
 )
 from forecast_ledger.replay.importing.market_items import BINARY, Answer, Market, Price, checked_market
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, ignored_fields, label_of
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words about the market"
 _LOOKS = "how the market is shown, and found, on the site"
@@ -152,7 +152,7 @@ class MarketRecord(NamedTuple):
     notes: tuple[NotCarried, ...]
 
 
-def read_market(place: InputPlace, record: Record, event: Record) -> MarketRecord:
+def read_market(location: InputLocation, record: Record, event: Record) -> MarketRecord:
     """Return what a record says. event: the one that the market is part of; empty if that is not said.
 
     Refuses, first that applies: bad_source, bad_instant, bad_number, out_of_range (a field cannot be read), and what
@@ -177,7 +177,7 @@ def read_market(place: InputPlace, record: Record, event: Record) -> MarketRecor
     event = event or _first(record.get("events"))
     answer, notes = _answer(record, prices)
     market = Market(
-        place=place,
+        location=location,
         name=f"polymarket {number}",
         title=text_in(record, "question"),
         outcomes=BINARY if turned or lower == BINARY else tuple(names),
@@ -191,11 +191,11 @@ def read_market(place: InputPlace, record: Record, event: Record) -> MarketRecor
         url=_url(record, event),
     )
     made_at = instant_in(record, "updatedAt") or 0
-    price = None if flag_in(record, "closed") else _price(place, record, prices, made_at, turned=turned)
+    price = None if flag_in(record, "closed") else _price(location, record, prices, made_at, turned=turned)
     if price is not None and not made_at:
         price, notes = None, (*notes, NotCarried(NO_TIME))
-    own = tuple(name for field in ("conditionId", "id", "slug") if (name := text_in(record, field)))
-    return MarketRecord(checked_market(market), made_at, price, tuple(tokens), own, notes)
+    ids = tuple(name for field in ("conditionId", "id", "slug") if (name := text_in(record, field)))
+    return MarketRecord(checked_market(market), made_at, price, tuple(tokens), ids, notes)
 
 
 def _times(record: Record) -> tuple[int, int, int | None]:
@@ -241,7 +241,7 @@ def _answer(record: Record, prices: Sequence[int]) -> tuple[Answer | None, tuple
     return Answer(at, shares), notes
 
 
-def _price(place: InputPlace, record: Record, prices: Sequence[int], at: int, *, turned: bool) -> Price | None:
+def _price(location: InputLocation, record: Record, prices: Sequence[int], at: int, *, turned: bool) -> Price | None:
     """Return the price of an open market; None if there is none: no orders are taken, or none are there."""
     bid, ask = (number_in(record, field, PROBABILITY, 0, PROBABILITY) for field in ("bestBid", "bestAsk"))
     empty = not bid and ask in {None, PROBABILITY}
@@ -249,7 +249,7 @@ def _price(place: InputPlace, record: Record, prices: Sequence[int], at: int, *,
         return None
     if turned:
         bid, ask = (None if side is None else PROBABILITY - side for side in (ask, bid))
-    return Price(at, place, tuple(prices), bid, ask)
+    return Price(at, location, tuple(prices), bid, ask)
 
 
 def _tags(record: Record, event: Record) -> tuple[str, ...]:
@@ -260,10 +260,10 @@ def _tags(record: Record, event: Record) -> tuple[str, ...]:
 
 
 def _url(record: Record, event: Record) -> str:
-    own, above = text_in(record, "slug"), text_in(event, "slug")
-    if not own:
+    slug, above = text_in(record, "slug"), text_in(event, "slug")
+    if not slug:
         return ""
-    return f"https://polymarket.com/event/{above}/{own}" if above else f"https://polymarket.com/market/{own}"
+    return f"https://polymarket.com/event/{above}/{slug}" if above else f"https://polymarket.com/market/{slug}"
 
 
 def _first(value: object) -> Record:

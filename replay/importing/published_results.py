@@ -147,7 +147,7 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
         return _Worth(())
     codes = {known.question_codes.codes.get(name) for name in published.questions}
     trading, clock = known.trading(published.contest), known.books.clock
-    found = []
+    holdings = []
     for holding in account.holdings.values():
         name = share_name(holding.share, known.questions[holding.question].outcomes)
         if holding.question in codes and published.outcome in {"", name}:
@@ -157,9 +157,9 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
                 price = max(marks.last(trading, holding.question, holding.share, clock)[0], 0)
             refunded = holding.status == "refunded"
             worth = holding.cost if refunded else round(holding.shares * Fraction(price) / PROBABILITY)
-            found.append((holding, worth))
+            holdings.append((holding, worth))
     key = published.contest, published.who
-    return _Worth(found, [each for each in known.books.movements if each.key == key and each.question in codes])
+    return _Worth(holdings, [each for each in known.books.movements if each.key == key and each.question in codes])
 
 
 def _money(micros: int) -> str:

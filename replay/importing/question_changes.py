@@ -27,14 +27,14 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import OutcomesChanged
 from forecast_ledger.replay.importing.recorded_copy import ANNULLED, RecordedQuestion, said, source_of
 from forecast_ledger.replay.importing.source_items import KNOWN, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 Answering = ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
 OfQuestion = (
     OpenQuestion | AddQuestion | ChangeOutcomes | SubmitForecast | WithdrawForecast | Quote
     | CloseQuestion | Answering
 )  # fmt: skip
-Placed = tuple[InputPlace, OfQuestion]
+LocatedCommand = tuple[InputLocation, OfQuestion]
 _Change = tuple[int, tuple[str, ...], tuple[str, ...], int | None]  # at, added, removed, the end of the grace period
 
 
@@ -96,15 +96,19 @@ def option_history(
     return OptionHistory(opened_with, known, new if agrees else (), agrees)
 
 
-def options_of(known: RecordedQuestion, asked: Sequence[Placed], *, settled: bool) -> OptionHistory:
+def options_of(known: RecordedQuestion, commands: Sequence[LocatedCommand], *, settled: bool) -> OptionHistory:
     """Return the changes of the options of a question, of which the copy says so."""
-    changes = [item for _, item in asked if isinstance(item, ChangeOutcomes)]
+    changes = [item for _, item in commands if isinstance(item, ChangeOutcomes)]
     changed_at = known.changes[-1].at if known.changes else FIRST_INSTANT
     early = {  # who forecast before the last change, by the copy or the ledger: that cannot be restated
-        item.participant for _, item in asked if isinstance(item, SubmitForecast) and read_instant(item.at) < changed_at
+        item.participant
+        for _, item in commands
+        if isinstance(item, SubmitForecast) and read_instant(item.at) < changed_at
     }
-    early |= {who for who, own in known.forecasts.items() if any(span.at < changed_at for span in own.spans)}
-    stay = [span for who, own in known.forecasts.items() if own.by_hand or who in early for span in own.spans]
+    early |= {who for who, recorded in known.forecasts.items() if any(span.at < changed_at for span in recorded.spans)}
+    stay = [
+        span for who, recorded in known.forecasts.items() if recorded.by_hand or who in early for span in recorded.spans
+    ]
     latest = max((max(span.at, span.until or span.at) for span in stay), default=FIRST_INSTANT)
     return option_history(known.opened.outcomes, known.changes, changes, latest=latest, settled=settled)
 
@@ -123,10 +127,10 @@ def _change(command: ChangeOutcomes) -> _Change:
 class Times:
     """The times of a question and its early close, as a copy has them."""
 
-    def __init__(self, known: RecordedQuestion, asked: Sequence[Placed]) -> None:
+    def __init__(self, known: RecordedQuestion, commands: Sequence[LocatedCommand]) -> None:
         self._known = known
-        openings = [(place, item) for place, item in asked if isinstance(item, OpenQuestion)]
-        self._closings = [(place, item) for place, item in asked if isinstance(item, CloseQuestion)]
+        openings = [(location, item) for location, item in commands if isinstance(item, OpenQuestion)]
+        self._closings = [(location, item) for location, item in commands if isinstance(item, CloseQuestion)]
         was = known.said
         self._old = was.opens_at, was.closes_at, was.reveals_at
         self._new = _times_of(openings[-1][1], known) if openings else self._old
@@ -147,13 +151,13 @@ class Times:
         closed_at = closes_at if self._closed is None else self._closed
         return question._replace(opens_at=opens_at, closes_at=closes_at, reveals_at=reveals_at, closed_at=closed_at)
 
-    def commands(self, where: InputPlace) -> Iterator[SourceItem]:
+    def commands(self, where: InputLocation) -> Iterator[SourceItem]:
         """Return the commands that give the question these times, and close it early again."""
         known, (opens, closes, reveals) = self._known, self._new
         if self.moved or known.closing is not None:
-            place = where._replace(command="reschedule_question")
+            location = where._replace(command="reschedule_question")
             yield (
-                place,
+                location,
                 RescheduleQuestion(
                     id=fitting_id(f"{known.source} reschedule {known.opened.question} after {known.position}"),
                     at=format_instant(opens),
@@ -164,13 +168,13 @@ class Times:
                     reason="the source has other times",
                 ),
             )
-        for place, item in self._closings:
+        for location, item in self._closings:
             again = known.now is not known.opened or known.closing is not None or self.moved
-            yield place, structs.replace(item, id=fitting_id(f"{item.id} after {known.position}")) if again else item
+            yield location, structs.replace(item, id=fitting_id(f"{item.id} after {known.position}")) if again else item
 
     def known(self) -> Iterator[SourceItem]:
         """Return the closings, which are known if the copy says all times of the question."""
-        yield from ((place, KNOWN if self._is_said else item) for place, item in self._closings)
+        yield from ((location, KNOWN if self._is_said else item) for location, item in self._closings)
 
 
 def _times_of(command: OpenQuestion, known: RecordedQuestion) -> tuple[int, int, int | None]:
@@ -192,23 +196,23 @@ class Answers:
     `returns`, what an earlier copy said before its last answer. by_hand: whether somebody else recorded what stands.
     """
 
-    def __init__(self, known: RecordedQuestion, given: Sequence[Placed], alone: State) -> None:
+    def __init__(self, known: RecordedQuestion, given: Sequence[LocatedCommand], alone: State) -> None:
         self._known, self.refused = known, list[SourceItem]()
-        read = [(place, item, _answer_content(item, alone)) for place, item in given]
-        self.refused += [(place, content) for place, _, content in read if isinstance(content, Refused)]
-        self._given = [(place, item) for place, item, content in read if not isinstance(content, Refused)]
+        read = [(location, item, _answer_content(item, alone)) for location, item in given]
+        self.refused += [(location, content) for location, _, content in read if isinstance(content, Refused)]
+        self._given = [(location, item) for location, item, content in read if not isinstance(content, Refused)]
         contents = [content for *_, content in read if not isinstance(content, Refused)]
-        own = [each.says for each in known.answers if source_of(each.command_id) == known.source]
+        earlier = [each.says for each in known.answers if source_of(each.command_id) == known.source]
         self._final, standing = _standing(contents), [each.says for each in known.standing]
-        says = [contents[place] for place in self._final]
+        says = [contents[index] for index in self._final]
         last = known.answers[-1] if known.answers else None
         touched = last is not None and source_of(last.command_id) != known.source
         self.by_hand = touched and bool(standing)
-        kept = touched and says == [own[place] for place in _standing(own)]  # by hand, since the source said so
-        self._new = len(own) if not touched and own == contents[: len(own)] else len(contents)
+        kept = touched and says == [earlier[index] for index in _standing(earlier)]  # by hand, since the source said so
+        self._new = len(earlier) if not touched and earlier == contents[: len(earlier)] else len(contents)
         self.replaces = says != standing and not kept and self._new == len(contents)
         self.gone = self.replaces and not says
-        self.returns = self.replaces and len(contents) < len(own) and contents == own[: len(contents)]
+        self.returns = self.replaces and len(contents) < len(earlier) and contents == earlier[: len(contents)]
 
     def commands(self, *, again: bool) -> Iterator[SourceItem]:
         """Return the answers to send; the others are known. again: whether what stood was revoked before."""
@@ -216,13 +220,13 @@ class Answers:
         if again or self.replaces:
             sent = self._final
         used = {each.command_id for each in self._known.answers}
-        for number, (place, item) in enumerate(self._given):
+        for number, (location, item) in enumerate(self._given):
             if number not in sent:
-                yield place, KNOWN
+                yield location, KNOWN
             elif item.id in used:
-                yield place, structs.replace(item, id=fitting_id(f"{item.id} after {self._known.position}"))
+                yield location, structs.replace(item, id=fitting_id(f"{item.id} after {self._known.position}"))
             else:
-                yield place, item
+                yield location, item
 
 
 def _answer_content(item: AnyCommand, alone: State) -> tuple[object, ...] | Refused:
@@ -241,7 +245,7 @@ def _standing(contents: Sequence[tuple[object, ...]]) -> list[int]:
     >>> _standing([("yes",), (), ("no",), ("annulled",)])
     [2, 3]
     """
-    found: list[int] = []
+    standing: list[int] = []
     for number, each in enumerate(contents):
-        found = found[:-1] if not each else [*found, number] if each == ANNULLED else [number]
-    return found
+        standing = standing[:-1] if not each else [*standing, number] if each == ANNULLED else [number]
+    return standing

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
-from forecast_ledger.replay.importing.question_changes import Placed, options_of
+from forecast_ledger.replay.importing.question_changes import LocatedCommand, options_of
 from forecast_ledger.replay.importing.recorded_copy import (
     RecordedCopy,
     RecordedForecasts,
@@ -26,7 +26,7 @@ from forecast_ledger.replay.importing.recorded_copy import (
     end_forecast,
 )
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 MERGED = "forecasts of ids that the ledger made one participant: those of the ledger stay"
 BY_HAND = "forecasts that were also recorded by hand, and differ: those of the ledger stay"
@@ -38,7 +38,7 @@ BEFORE_CHANGE = (
 OTHER_OPTIONS = "other changes of the options of a question than those recorded: those of the ledger stay"
 UNREAD = "forecasts that an earlier copy had; this one has a part that cannot be read: they stay"
 
-_PlacedForecast = tuple[InputPlace, SubmitForecast | WithdrawForecast]
+_LocatedForecast = tuple[InputLocation, SubmitForecast | WithdrawForecast]
 
 
 class Following(NamedTuple):
@@ -64,77 +64,87 @@ class Forecasts:
         self._renamed: list[list[tuple[object, ...]]] = []  # the forecasts of each new participant
         self._stuck: list[list[tuple[object, ...]]] = []  # those that cannot be recorded
         self._unread: list[list[tuple[object, ...]]] = []  # those of whoever may be in a part that is not read
-        self._options, self._asked = options_of(known, [], settled=False), False
-        self._where = InputPlace(0, file=f"question {known.opened.question}")  # of what the copy does not have
+        self._options, self._has_commands = options_of(known, [], settled=False), False
+        self._where = InputLocation(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
-    def losses(self, asked: Sequence[Placed]) -> tuple[int, int]:
+    def losses(self, commands: Sequence[LocatedCommand]) -> tuple[int, int]:
         """Return how many participants have forecasts that the copy can take back, and of how many it has none.
 
         One who has the same forecasts under another name in the copy is not gone.
         """
-        given, opened = self._given(asked), self._known.opened
+        given, opened = self._given(commands), self._known.opened
         if not self._scope.forecasts(opened):
             return 0, 0
         recorded = {
-            who: [*map(_content, own.spans)]
-            for who, own in self._known.forecasts.items()
-            if who != opened.source and own.spans and not (own.by_hand or own.merged or own.spans[-1].missed)
+            who: [*map(_content, forecasts.spans)]
+            for who, forecasts in self._known.forecasts.items()
+            if who != opened.source
+            and forecasts.spans
+            and not (forecasts.by_hand or forecasts.merged or forecasts.spans[-1].missed)
         }
         gone = [who for who in recorded if who not in given and not self._scope.unread(opened, who)]
         if gone:
-            self._options = options_of(self._known, asked, settled=False)
+            self._options = options_of(self._known, commands, settled=False)
             renamed = [[*map(_content, spans)] for spans in self._new(given, self._open)]
             gone = [who for who in gone if recorded[who] not in renamed]
         return len(recorded), len(gone)
 
-    def _given(self, asked: Sequence[Placed]) -> dict[str, list[_PlacedForecast]]:
+    def _given(self, commands: Sequence[LocatedCommand]) -> dict[str, list[_LocatedForecast]]:
         """Return the forecasts of the copy by participant, under the ids of the ledger."""
-        given: dict[str, list[_PlacedForecast]] = {}
-        for place, command in asked:
+        given: dict[str, list[_LocatedForecast]] = {}
+        for location, command in commands:
             if isinstance(command, SubmitForecast | WithdrawForecast):
                 who = self._now.get(command.participant, command.participant)
-                given.setdefault(who, []).append((place, structs.replace(command, participant=who)))
+                given.setdefault(who, []).append((location, structs.replace(command, participant=who)))
         return given
 
-    def _new(self, given: dict[str, list[_PlacedForecast]], question: QuestionState) -> list[list[Span]]:
+    def _new(self, given: dict[str, list[_LocatedForecast]], question: QuestionState) -> list[list[Span]]:
         """Return the forecasts of each participant whom the ledger does not have on the question."""
-        return [self._spans(own, question)[0] for who, own in given.items() if who not in self._known.forecasts]
+        return [
+            self._spans(commands, question)[0] for who, commands in given.items() if who not in self._known.forecasts
+        ]
 
     def followed(
-        self, asked: Sequence[Placed], question: QuestionState, where: InputPlace, closes: int, *, settled: bool
+        self,
+        commands: Sequence[LocatedCommand],
+        question: QuestionState,
+        where: InputLocation,
+        closes: int,
+        *,
+        settled: bool,
     ) -> Iterator[SourceItem]:
         """Return the commands of the forecasts in order of time.
 
-        asked: the commands of the copy on the question. question: with the times of the copy. where: of what the copy
+        commands: those of the copy on the question. question: with the times of the copy. where: of what the copy
         does not have. closes: when the question closes as the copy says it, µs. settled: whether an answer stands.
         """
         self._where, self._closes = where, closes
-        self._options, self._asked = options_of(self._known, asked, settled=settled), bool(asked)
-        if not self._options.agrees and asked:
+        self._options, self._has_commands = options_of(self._known, commands, settled=settled), bool(commands)
+        if not self._options.agrees and commands:
             yield where, NotCarried(OTHER_OPTIONS)
-        given = self._given(asked)
+        given = self._given(commands)
         for spans in self._new(given, question):
             renamed = self._stuck if self._too_early(spans, [], None) else self._renamed
             renamed.append([*map(_content, spans)])
         self._unread = [
-            [*map(_content, own.spans)]
-            for who, own in self._known.forecasts.items()
-            if who not in given and own.spans and self._scope.unread(self._known.opened, who)
+            [*map(_content, forecasts.spans)]
+            for who, forecasts in self._known.forecasts.items()
+            if who not in given and forecasts.spans and self._scope.unread(self._known.opened, who)
         ]
-        commands: list[tuple[int, int, int, SourceItem]] = []
-        for number, (place, item) in enumerate(each for each in asked if isinstance(each[1], ChangeOutcomes)):
-            found = item if number >= len(self._options.recorded) and self._options.agrees else KNOWN
+        timed: list[tuple[int, int, int, SourceItem]] = []
+        for number, (location, item) in enumerate(each for each in commands if isinstance(each[1], ChangeOutcomes)):
+            result = item if number >= len(self._options.recorded) and self._options.agrees else KNOWN
             side = 1 if isinstance(item, ChangeOutcomes) and item.add else -1  # after the forecasts of its instant
-            commands.append((read_instant(item.at), side, len(commands), (place, found)))
-        others = (who for who, recorded in self._known.forecasts.items() if recorded.own and who not in given)
+            timed.append((read_instant(item.at), side, len(timed), (location, result)))
+        others = (who for who, recorded in self._known.forecasts.items() if recorded.of_source and who not in given)
         for who in [*given, *others]:
             for each in self._of_participant(who, given.get(who, []), question, settled=settled):
                 at = getattr(each[1], "at", None)
-                commands.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(commands), each))
-        yield from (found for *_, found in sorted(commands, key=lambda each: each[:3]))
+                timed.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(timed), each))
+        yield from (result for *_, result in sorted(timed, key=lambda each: each[:3]))
 
     def _of_participant(
-        self, who: str, given: Sequence[_PlacedForecast], question: QuestionState, *, settled: bool
+        self, who: str, given: Sequence[_LocatedForecast], question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         recorded = self._known.forecasts.get(who, RecordedForecasts())
         if recorded.merged:
@@ -142,7 +152,7 @@ class Forecasts:
             return
         spans, made, refused = self._spans_before_close(given, recorded, question)
         if refused and not self._options.agrees:
-            yield from ((place, NotCarried(OTHER_OPTIONS)) for _, (place, _) in refused)
+            yield from ((location, NotCarried(OTHER_OPTIONS)) for _, (location, _) in refused)
             return
         yield from (fault for _, fault in refused)
         if refused and not spans:
@@ -153,7 +163,7 @@ class Forecasts:
         before = spans if new_at is None else [span for span in spans if span.at < new_at]
         overtaken = new_at is not None and any(max(span.at, span.until or 0) >= new_at for span in recorded.spans)
         if [*map(_content, spans)] == [*map(_content, recorded.spans)] and not overtaken:
-            yield from ((place, KNOWN) for place, _ in given)
+            yield from ((location, KNOWN) for location, _ in given)
         elif recorded.by_hand:
             yield self._about(who), NotCarried(BY_HAND)
         elif not spans and not given and not overtaken:
@@ -167,7 +177,7 @@ class Forecasts:
             recorded.spans,
             None if (restates := overtaken or settled or first is None or _is_late(spans, first, question)) else first,
         ):
-            yield from ((place, NotCarried(BEFORE_CHANGE)) for place, _ in given[:early])
+            yield from ((location, NotCarried(BEFORE_CHANGE)) for location, _ in given[:early])
         elif first is None or restates:
             yield self._restated(who, recorded, before, made)
             if len(before) < len(spans):
@@ -176,7 +186,7 @@ class Forecasts:
             yield from self._added(given, spans, first, recorded)
 
     def _spans_before_close(
-        self, given: Sequence[Placed], recorded: RecordedForecasts, question: QuestionState
+        self, given: Sequence[LocatedCommand], recorded: RecordedForecasts, question: QuestionState
     ) -> tuple[list[Span], dict[int, SubmitForecast], list[tuple[str, SourceItem]]]:
         """Return what `_spans` does; what was recorded before somebody closed the question by hand is not late."""
         spans, made, refused = self._spans(given, question)
@@ -187,13 +197,13 @@ class Forecasts:
         return spans, made, refused
 
     def _spans(
-        self, given: Sequence[Placed], question: QuestionState
+        self, given: Sequence[LocatedCommand], question: QuestionState
     ) -> tuple[list[Span], dict[int, SubmitForecast], list[tuple[str, SourceItem]]]:
         """Return the forecasts of a copy, the command of each by its instant, and the ids that the ledger refuses."""
         state, history = alone(self._known, question), self._options
         has_changed = bool(history.recorded or history.new) or not history.agrees
         spans, made, refused = list[Span](), dict[int, SubmitForecast](), list[tuple[str, SourceItem]]()
-        for place, item in given:
+        for location, item in given:
             if isinstance(item, WithdrawForecast):
                 end_forecast(spans, read_instant(item.at))
             elif isinstance(item, SubmitForecast):
@@ -202,7 +212,7 @@ class Forecasts:
                         state = alone(self._known, history.question_at(question, read_instant(item.at)))
                     event = forecast_event(item, state, FIRST_INSTANT)
                 except Refused as fault:
-                    refused.append((item.id, (place, fault)))
+                    refused.append((item.id, (location, fault)))
                     continue
                 add_forecast(spans, event)
                 made[event.at] = item
@@ -227,15 +237,16 @@ class Forecasts:
             return NotCarried(unread)
         return NotCarried(missed) if self._following.keep_missing else None
 
-    def _about(self, who: str) -> InputPlace:
+    def _about(self, who: str) -> InputLocation:
         """Return what names the forecasts of a participant, which may be nowhere in the copy."""
-        return InputPlace(0, file=f"{who} on {self._known.opened.question}")
+        return InputLocation(0, file=f"{who} on {self._known.opened.question}")
 
     def _missing(
         self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
     ) -> Iterator[SourceItem]:
         """Return what becomes of forecasts that the copy does not have: withdrawn while open, else never made."""
-        if self._asked and not self._options.agrees:  # they may be there, with options that the ledger does not have
+        # They may be there, with options that the ledger does not have.
+        if self._has_commands and not self._options.agrees:
             yield self._about(who), NotCarried(OTHER_OPTIONS)
             return
         last = recorded.spans[-1]
@@ -275,22 +286,22 @@ class Forecasts:
         return self._where._replace(command="restate_forecasts"), command
 
     def _added(
-        self, given: Sequence[_PlacedForecast], spans: Sequence[Span], first: int, recorded: RecordedForecasts
+        self, given: Sequence[_LocatedForecast], spans: Sequence[Span], first: int, recorded: RecordedForecasts
     ) -> Iterator[SourceItem]:
         """Return the commands of the copy that go on from what is recorded; those before it are known."""
         since = spans[first].at
         is_same = first < len(recorded.spans) and recorded.spans[first][:2] == spans[first][:2]
-        for place, item in given:
+        for location, item in given:
             at = read_instant(item.at)
             begins = at == since and isinstance(item, SubmitForecast)
             if at < since or (begins and is_same):
-                yield place, KNOWN
+                yield location, KNOWN
                 continue
             taken = item.id in self._known.ids  # perhaps of another name of the participant
             name = fitting_id(f"{item.id} after {recorded.position} of {item.participant}") if taken else item.id
             if begins and first < len(recorded.spans):
                 self._following.on_correction(name)
-            yield place, structs.replace(item, id=name)
+            yield location, structs.replace(item, id=name)
 
 
 def alone(known: RecordedQuestion, question: QuestionState) -> State:

@@ -23,7 +23,7 @@ from forecast_ledger.replay.importing.follow_copy import follow_copy
 from forecast_ledger.replay.importing.question_forecasts import Following
 from forecast_ledger.replay.importing.recorded_copy import is_missed, source_of, takes_back_an_answer
 from forecast_ledger.replay.importing.source_items import (
-    FIRST_PLACES,
+    FIRST_LOCATIONS,
     SETUP,
     LeftOut,
     Source,
@@ -86,19 +86,19 @@ class FollowedCopy:
 
     def _noted(self) -> Iterator[SourceItem]:
         """Return the items of the copy; note what they are about."""
-        for place, item in self._source.items:
+        for location, item in self._source.items:
             if name := getattr(item, "id", ""):
                 self._sources.add(source_of(name))
             if question := getattr(item, "question", ""):
                 self._questions.add(question)
-            yield place, item
+            yield location, item
 
     def _count_others(self, ledger: Ledger) -> int:
         if ledger.head().position == self._compared_at + self._recorded:
             return 0
-        own = {position for each in self._said for position in each}
+        positions = {position for each in self._said for position in each}
         since = (each for page in ledger.read(self._compared_at) for each in page)
-        return sum(each.position not in own and self._concerns(each) for each in since)
+        return sum(each.position not in positions and self._concerns(each) for each in since)
 
     def _concerns(self, recorded: Recorded) -> bool:
         question = getattr(recorded.event, "question", "")
@@ -113,12 +113,12 @@ class FollowedCopy:
             self._said.append(range(begin, receipt.last + 1))
 
     def _line(self, what: str) -> str:
-        named = [*islice(self.changed[what], FIRST_PLACES)]
+        named = [*islice(self.changed[what], FIRST_LOCATIONS)]
         names = "; ".join(named) + "; ..." * (len(self.changed[what]) > len(named))
         return f"changed since earlier copies: {self.changes[what]:,} x {what} ({names})"
 
     def _counting(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        for place, command, outcome in outcomes:
+        for location, command, outcome in outcomes:
             if isinstance(outcome, Receipt):
                 self._keep(outcome)
             if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
@@ -134,7 +134,7 @@ class FollowedCopy:
                     self.changes[change] += 1
                     self.changed.setdefault(change, {})[subject] = None
                 self.changes += Counter()  # without zeros
-            yield place, command, outcome
+            yield location, command, outcome
 
 
 def record_copy(

@@ -77,14 +77,14 @@ def end_forecast(spans: list[Span], at: int, *, missed: bool = False) -> None:
 class RecordedForecasts:
     """What a participant forecast on a question, as it counts now.
 
-    position: of the last event about it. by_hand: whether a command of another origin is among them. own: whether
-    one of the source was, now or before. merged: whether they are of several ids, which became one participant.
+    position: of the last event about it. by_hand: whether a command of another origin is among them. of_source:
+    whether one of the source was, now or before. merged: whether they are of several ids, which became one participant.
     """
 
     spans: list[Span] = field(default_factory=list)
     position: int = 0
     by_hand: bool = False
-    own: bool = False
+    of_source: bool = False
     merged: bool = False
 
 
@@ -126,7 +126,7 @@ class RecordedQuestion:
     weights: dict[str, int] = field(default_factory=dict)
 
     @property
-    def is_own(self) -> bool:
+    def is_of_source(self) -> bool:
         """Whether the source opened it."""
         return source_of(self.command_id) == self.source
 
@@ -257,11 +257,12 @@ class RecordedCopy:
             self.enrolled.setdefault((contest, new), last)
         self.renamed = {who: new if now == old else now for who, now in self.renamed.items()} | {old: new, new: new}
         for known in self.questions.values():
-            own, other = known.forecasts.pop(old, RecordedForecasts()), known.forecasts.get(new, RecordedForecasts())
-            if own.spans or own.merged:
-                own.merged |= bool(other.spans)
-                own.own |= other.own
-                known.forecasts[new] = own
+            forecasts = known.forecasts.pop(old, RecordedForecasts())
+            other = known.forecasts.get(new, RecordedForecasts())
+            if forecasts.spans or forecasts.merged:
+                forecasts.merged |= bool(other.spans)
+                forecasts.of_source |= other.of_source
+                known.forecasts[new] = forecasts
 
     def _contest(self, recorded: Recorded, event: ParticipantEnrolled | ContestFinalized | TradeRecorded) -> None:
         if isinstance(event, TradeRecorded):
@@ -275,20 +276,20 @@ class RecordedCopy:
 
     def _forecast(self, recorded: Recorded, event: ForecastMade | ForecastWithdrawn | ForecastsRetracted) -> None:
         known = self.questions[event.question]
-        own = known.forecasts.setdefault(event.participant, RecordedForecasts())
-        is_own = source_of(recorded.command_id) == known.source
-        own.position, own.own = recorded.position, own.own or is_own
+        forecasts = known.forecasts.setdefault(event.participant, RecordedForecasts())
+        is_of_source = source_of(recorded.command_id) == known.source
+        forecasts.position, forecasts.of_source = recorded.position, forecasts.of_source or is_of_source
         known.ids.add(recorded.command_id)
         if isinstance(event, ForecastsRetracted):
-            own.spans, own.by_hand = [], not is_own
+            forecasts.spans, forecasts.by_hand = [], not is_of_source
             return
-        own.by_hand |= not is_own
+        forecasts.by_hand |= not is_of_source
         if person := self._person_of(recorded.command_id):
             self.people.note(person, event.participant)
         if isinstance(event, ForecastMade):
-            add_forecast(own.spans, event)
+            add_forecast(forecasts.spans, event)
         else:
-            end_forecast(own.spans, event.at, missed=is_missed(recorded.command_id))
+            end_forecast(forecasts.spans, event.at, missed=is_missed(recorded.command_id))
 
 
 def takes_back_an_answer(command_id: str) -> bool:
@@ -324,19 +325,19 @@ def _change(
     recorded: Recorded,
     event: QuestionClosed | QuestionRescheduled | QuestionAmended | OutcomesChanged,
 ) -> None:
-    is_own = source_of(recorded.command_id) == known.source
+    is_of_source = source_of(recorded.command_id) == known.source
     if isinstance(event, OutcomesChanged):
         known.changes.append(event)
     elif isinstance(event, QuestionAmended):
-        known.said = amended(known.said, event) if is_own else known.said
-        if event.weight is not None and is_own:
+        known.said = amended(known.said, event) if is_of_source else known.said
+        if event.weight is not None and is_of_source:
             known.weights[event.contest] = event.weight
     elif isinstance(event, QuestionClosed):
         known.closing = recorded.command_id, event.at
-        known.said_closing = event.at if is_own else known.said_closing
+        known.said_closing = event.at if is_of_source else known.said_closing
     else:
         known.now = rescheduled(known.now, event)
-        known.said = rescheduled(known.said, event) if is_own else known.said
+        known.said = rescheduled(known.said, event) if is_of_source else known.said
         if event.closes_at is not None:
             known.closing = None
-            known.said_closing = None if is_own else known.said_closing
+            known.said_closing = None if is_of_source else known.said_closing

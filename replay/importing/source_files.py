@@ -19,7 +19,7 @@ from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import read_records
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 
 MOST_FILES = 200_000
 MOST_BYTES = 2**34  # of a source, unpacked
@@ -220,9 +220,9 @@ def check_columns(name: str, columns: Sequence[str], needed: Sequence[str]) -> N
             raise Refused("bad_source", name, None, detail)
 
 
-def place_in(name: str, line: int, command: str = "") -> InputPlace:
+def location_in(name: str, line: int, command: str = "") -> InputLocation:
     """Return the file and the line of a row."""
-    return InputPlace(line, command, file=name)
+    return InputLocation(line, command, file=name)
 
 
 def _filled(cells: Sequence[str], added: tuple[str, ...]) -> tuple[str, ...]:
@@ -255,8 +255,8 @@ def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRo
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
     try:
-        with files.open_whole(name) as file, parquet.ParquetFile(file) as found:
-            columns = list(found.schema_arrow.names)
+        with files.open_whole(name) as file, parquet.ParquetFile(file) as table:
+            columns = list(table.schema_arrow.names)
     except (arrow.ArrowException, ValueError, OSError) as error:
         raise Refused("bad_source", name, None, f"not a Parquet file that can be read: {error}") from None
     return columns, _parquet_rows(files, name)

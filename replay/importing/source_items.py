@@ -1,4 +1,4 @@
-"""What a source gives: commands with their places, and what is not carried over or not read, counted by reason."""
+"""What a source gives: commands with their locations, and what is not carried over or not read, counted by reason."""
 
 import re
 import unicodedata
@@ -18,9 +18,9 @@ from forecast_ledger.ledger.model.commands import (
 )
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.replay.writing.append import Outcome
-from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
-FIRST_PLACES = 3  # of each reason, that are kept
+FIRST_LOCATIONS = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}  # refusals of what is there
 TRADE_CHANGED = "an earlier copy has other shares, another amount or time of this trade: money moved, so that it stays"
@@ -48,7 +48,7 @@ def cut_off(most: int, **texts: str) -> Iterator[NotCarried]:
 
 
 KNOWN = NotCarried("")  # what an earlier copy said, too: it counts as a duplicate
-SourceItem = tuple[InputPlace, AnyCommand | Refused | NotCarried]
+SourceItem = tuple[InputLocation, AnyCommand | Refused | NotCarried]
 
 
 class Scope(NamedTuple):
@@ -77,7 +77,7 @@ class Published(NamedTuple):
     platform values a share, 1e-9; None for the last quote. near: how far apart its rounding puts numbers.
     """
 
-    place: InputPlace
+    location: InputLocation
     contest: str
     who: str
     questions: tuple[str, ...]
@@ -103,38 +103,38 @@ class Source(NamedTuple):
 
 
 class LeftOut:
-    """What was not carried over: for each reason how many, and the first places."""
+    """What was not carried over: for each reason how many, and the first locations."""
 
     def __init__(self) -> None:
         self.known = 0  # items that an earlier copy had, too
         self.counts: dict[str, int] = {}
-        self.places: dict[str, list[InputPlace]] = {}
+        self.locations: dict[str, list[InputLocation]] = {}
 
-    def add(self, place: InputPlace, reason: str) -> None:
+    def add(self, location: InputLocation, reason: str) -> None:
         """Count one."""
         self.counts[reason] = self.counts.get(reason, 0) + 1
-        first = self.places.setdefault(reason, [])
-        if len(first) < FIRST_PLACES:
-            first.append(place)
+        first = self.locations.setdefault(reason, [])
+        if len(first) < FIRST_LOCATIONS:
+            first.append(location)
 
     def lines(self) -> list[str]:
         """Return a line for each reason: how many, why, and where the first are."""
         return [
-            f"not carried over: {count:,} x {reason} ({'; '.join(place.where() for place in self.places[reason])}"
-            f"{'; ...' * (count > FIRST_PLACES)})"
+            f"not carried over: {count:,} x {reason} ({'; '.join(each.where() for each in self.locations[reason])}"
+            f"{'; ...' * (count > FIRST_LOCATIONS)})"
             for reason, count in self.counts.items()
         ]
 
 
 def carried(items: Iterable[SourceItem], left_out: LeftOut) -> Iterator[ReadCommand]:
     """Return the commands and refusals; count the rest in `left_out`."""
-    for place, item in items:
+    for location, item in items:
         if item is KNOWN:
             left_out.known += 1
         elif isinstance(item, NotCarried):
-            left_out.add(place, item.reason)
+            left_out.add(location, item.reason)
         else:
-            yield place, item
+            yield location, item
 
 
 def with_known_setup(outcomes: Iterable[Outcome], setup: tuple[type, ...] = SETUP) -> Iterator[Outcome]:
@@ -142,15 +142,15 @@ def with_known_setup(outcomes: Iterable[Outcome], setup: tuple[type, ...] = SETU
 
     A trade that an earlier copy had in another way is refused in words that say so. setup: the commands that are known.
     """
-    for place, command, outcome in outcomes:
+    for location, command, outcome in outcomes:
         there = isinstance(outcome, Refused) and outcome.code in _THERE
         if command is not None and there and isinstance(command, setup):
-            yield place, command, Receipt(command.id, 0, 0, duplicate=True)
+            yield location, command, Receipt(command.id, 0, 0, duplicate=True)
         elif isinstance(command, RecordTrade) and there:
             refused = Refused("command_id_reused", "id", command.id, TRADE_CHANGED, remedy=IN_A_NEW_LEDGER)
-            yield place, command, refused
+            yield location, command, refused
         else:
-            yield place, command, outcome
+            yield location, command, outcome
 
 
 # --- ids and texts
@@ -201,13 +201,13 @@ def instant_of(text: str, field: str) -> str:
     if _DATE.fullmatch(text):
         return start_of_day(text, field)
     try:
-        found = datetime.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError:
         raise Refused("bad_instant", field, text) from None
-    if found.tzinfo is None:
+    if instant.tzinfo is None:
         raise Refused("naive_instant", field, text)
     try:
-        return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError:
         raise Refused("bad_instant", field, text) from None
 
@@ -244,9 +244,9 @@ class Unread:
 
     >>> unread = Unread(Columns(["id"], {"title": "words"}, {"kind": ["a"]}))
     >>> row = {"id": "1", "title": "x", "kind": "b", "weight": "2", "none": ""}
-    >>> [item.reason for _, item in unread.of(InputPlace(2), row)]
+    >>> [item.reason for _, item in unread.of(InputLocation(2), row)]
     ["a value that is not read of the column 'kind': 'b'", "a column that is not read: 'weight'"]
-    >>> [*unread.of(InputPlace(3), row)]
+    >>> [*unread.of(InputLocation(3), row)]
     []
     """
 
@@ -254,7 +254,7 @@ class Unread:
         self._columns, self._noun, self._is_not = columns, noun, is_not
         self._passed = {*columns.used, *columns.ignored} - {*columns.only}
 
-    def of(self, place: InputPlace, row: Mapping[str, Any]) -> Iterator[tuple[InputPlace, NotCarried]]:
+    def of(self, location: InputLocation, row: Mapping[str, Any]) -> Iterator[tuple[InputLocation, NotCarried]]:
         """Yield the columns of a row that say something and are not read, unless a row before it had them."""
         noun, only = self._noun, self._columns.only
         for name in sorted(row.keys() - self._passed):
@@ -265,4 +265,4 @@ class Unread:
             if name in only:
                 reason = f"a value that is not read of the {noun} {name!r}: {str(row[name])[:80]!r}"
             reason = self._columns.lost.get(name, reason)
-            yield place, NotCarried(reason)
+            yield location, NotCarried(reason)

@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
     """The description of a value in a map, where a template alone is not enough.
 
-    source: a template. matches: a pattern of the whole text, whose group, if it has one, is read in place of the text.
+    source: a template. matches: a pattern of the whole text, whose group, if it has one, is read instead of the text.
     map: text -> the value it stands for; as it is written also the name of a CSV that has them. number: how the file
     writes 1234.5, such as "1.234,5" or "1234.5%". percent: numbers are in percent, with or without the sign. round: to
     so many decimals, half-even. instant: a format of strptime. offset: the UTC offset of instants without one; zone:
@@ -127,8 +127,8 @@ def or_left_out(value: FieldValue) -> FieldValue:
     """Return a field that may be left out, and is if it has no items: a cell such as `[]` is empty."""
 
     def read(row: CsvRow) -> Any:
-        found = value.read(row)
-        return None if found in ([], {}) else found
+        cell_value = value.read(row)
+        return None if cell_value in ([], {}) else cell_value
 
     return value._replace(read=read)
 
@@ -163,18 +163,18 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat, others: frozens
     text, missing = parse_template(cell.source, field), (missing_texts(field) | others) - {*(cell.map or ())}
     read_text = _matching(cell, field, _reader(cell, field, usual))
     columns = text.columns
-    asked = [column for column in columns if column != ROW_NUMBER] or columns
+    cell_columns = [column for column in columns if column != ROW_NUMBER] or columns
 
     def read(row: CsvRow) -> Any:
-        for column in asked:
+        for column in cell_columns:
             if row[column]:
-                found = text.read(row)
-                return None if found in missing else read_text(found)
+                cell_text = text.read(row)
+                return None if cell_text in missing else read_text(cell_text)
         return None
 
     def read_column(table: CsvTable) -> Sequence[Any] | None:
         """Return the values of a whole column; None if its cells must be read one by one."""
-        if text.read_column is None or any("" in table[column] for column in asked):
+        if text.read_column is None or any("" in table[column] for column in cell_columns):
             return None
         texts = text.read_column(table) or ()
         if not missing.isdisjoint(texts):
@@ -196,21 +196,23 @@ def _unless_empty(columns: tuple[str, ...], row: CsvRow, make: Callable[[], Any]
 
 
 def _or_empty(value: Any) -> Any:
-    """Return "" for None: a list keeps its empty items, so that the others keep their places."""
+    """Return "" for None: a list keeps its empty items, so that the others keep their indices."""
     return "" if value is None else value
 
 
 def _object_value(parts: dict[str, FieldValue], needed: Collection[str]) -> FieldValue:
     parts = {key: part if key in needed else or_left_out(part) for key, part in parts.items()}
     columns = tuple(column for part in parts.values() for column in part.columns)
-    asked = [parts[key] for key in needed if key in parts]
+    needed_parts = [parts[key] for key in needed if key in parts]
 
     def read(row: CsvRow) -> dict[str, Any]:
         values = {key: part.read(row) for key, part in parts.items()}
         return {key: value for key, value in values.items() if value is not None}
 
     def read_unless_empty(row: CsvRow) -> Any:
-        if asked and all(part.columns and not any(row[column] for column in part.columns) for part in asked):
+        if needed_parts and all(
+            part.columns and not any(row[column] for column in part.columns) for part in needed_parts
+        ):
             return None
         return _unless_empty(columns, row, lambda: read(row))
 
@@ -253,8 +255,8 @@ def _matching(cell: CellFormat, field: str, read: Callable[[str], Any]) -> Calla
 
 def _instants(cell: CellFormat, usual: CellFormat, form: str) -> InstantFormat:
     """Return how instants of a cell are written: the offset or zone of the cell, if it has one, not that of the map."""
-    place = cell if cell.offset or cell.zone else usual
-    return InstantFormat(form, place.offset, place.zone, cell.end_of_day)
+    clock = cell if cell.offset or cell.zone else usual
+    return InstantFormat(form, clock.offset, clock.zone, cell.end_of_day)
 
 
 def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
@@ -267,10 +269,10 @@ def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -
         names = _cell_value(CellFormat(cell.names, split=cell.split, json=cell.json), field, usual)
 
     def read(row: CsvRow) -> dict[str, Any] | None:
-        found = items.read(row)
-        if found is None or found == []:
+        values = items.read(row)
+        if values is None or values == []:
             return None
-        return with_names(found, names.read(row), field, " ".join(row[column] for column in items.columns))
+        return with_names(values, names.read(row), field, " ".join(row[column] for column in items.columns))
 
     return FieldValue(items.columns + names.columns, read)
 
@@ -309,18 +311,18 @@ def _cell_number(cell: CellFormat, field: str) -> Callable[[str], str]:
     """Return the function that rewrites the number of a cell as the map says. Refuses: bad_map."""
     sample = cell.number or "1234.5" * cell.percent
     read = _number_reader(sample, field, percent=cell.percent) if sample else str
-    places = cell.round
-    return read if places is None else lambda text: _rounded(read(text), field, places)
+    decimals = cell.round
+    return read if decimals is None else lambda text: _rounded(read(text), field, decimals)
 
 
-def _rounded(text: str, field: str, places: int) -> str:
+def _rounded(text: str, field: str, decimals: int) -> str:
     """Return a number rounded half-even to so many decimals, as text. Refuses: bad_number.
 
     >>> _rounded("62.5e-2", "p", 2), _rounded("0.635", "p", 2), _rounded("2e0", "p", 2)
     ('0.62', '0.64', '2e0')
     """
-    number, unit = number_of(text, field), Decimal(1).scaleb(-places)
-    if int(number.as_tuple().exponent) >= -places:
+    number, unit = number_of(text, field), Decimal(1).scaleb(-decimals)
+    if int(number.as_tuple().exponent) >= -decimals:
         return text
     return f"{number.quantize(unit, ROUND_HALF_EVEN, _WIDE):f}"
 

@@ -29,7 +29,7 @@ class CellCondition(Struct, frozen=True, forbid_unknown_fields=True, rename={"no
 
 
 def cell_test(written: Any, column: str, path: str) -> Callable[[str], bool]:
-    """Return whether a cell of a column is as a map asks. written: as `where` has it. path: its place in the map.
+    """Return whether a cell of a column is as a map asks. written: as `where` has it. path: where it is in the map.
 
     Refuses: bad_map; the function, for a cell that is too long for a pattern: bad_csv.
 
@@ -65,12 +65,12 @@ _BREAK = re.compile(r"\s*[\r\n]\s*")
 class ChosenColumn(NamedTuple):
     """A column that gives a command, or no column, for a command of the whole row.
 
-    parts: what `#column`, `#1`, `#2` stand for. places: the columns that each field of the command uses.
+    parts: what `#column`, `#1`, `#2` stand for. field_columns: the columns that each field of the command uses.
     """
 
     name: str
     parts: Mapping[str, str]
-    places: Mapping[str, Sequence[str]]
+    field_columns: Mapping[str, Sequence[str]]
 
 
 class WideColumns:
@@ -97,8 +97,8 @@ class WideColumns:
         >>> wide.chosen(["Email", "Q08 Rain?"])
         {'Q08 Rain?': {'#column': 'Q08 Rain?', '#1': 'Q08'}}
         """
-        found = {name: self._parts_of(_BREAK.sub(" ", name)) for name in header if self.reads(name)}
-        if not found:
+        parts_by_column = {name: self._parts_of(_BREAK.sub(" ", name)) for name in header if self.reads(name)}
+        if not parts_by_column:
             detail = f"no column is as `columns` in the map asks; the columns are: {', '.join(header)}"
             raise Refused(
                 "bad_csv", COLUMN, None, detail, remedy="correct `columns`, of which a pattern is of the whole name"
@@ -108,7 +108,7 @@ class WideColumns:
                 f"the header has a column {taken[0]!r}, which stands for something else beside `columns` in the map"
             )
             raise Refused("bad_csv", "column", taken[0], detail, remedy="give the column another name")
-        return found
+        return parts_by_column
 
     def reads(self, name: str) -> bool:
         """Return whether a column is chosen. Refuses: bad_csv (a name that is too long for a pattern)."""
@@ -217,27 +217,27 @@ class LongField:
         """
         if self._is_copy and all(item.value is None for item in items):
             return None
-        found: dict[Any, LongItem] = {}
+        by_level_key: dict[Any, LongItem] = {}
         for item in items:
             if item.level is None or item.value is None:
                 raise self._fault(f"{item.where()} has no {'level' if item.level is None else 'value'}")
             key = _key(item.level)
             if self._levels is not None and key not in self._levels:
                 raise self._fault(f"{item.where()} has the level {item.level}, which the map's `levels` lack")
-            if key in found:
-                raise self._fault(f"{found[key].where()} and {item.where()} both have the level {item.level}")
-            found[key] = item
-        missing = [label for key, label in (self._levels or {}).items() if key not in found]
+            if key in by_level_key:
+                raise self._fault(f"{by_level_key[key].where()} and {item.where()} both have the level {item.level}")
+            by_level_key[key] = item
+        missing = [label for key, label in (self._levels or {}).items() if key not in by_level_key]
         if missing:
             raise self._fault(f"{lines_text([item.line for item in items])}: no level {', '.join(missing)}")
         if self._method:
-            ordered = [found[key] for key in sorted(found, key=self._number)]
+            ordered = [by_level_key[key] for key in sorted(by_level_key, key=self._number)]
             levels, quantiles = [item.level for item in ordered], [item.value for item in ordered]
             return {"levels": levels, "quantiles": quantiles, "method": self._method}
         if self._levels is None:
             by_level = {str(item.level): item.value for item in items}
             return [*by_level.values()] if self._is_list else by_level
-        values = {label: found[key].value for key, label in self._levels.items()}
+        values = {label: by_level_key[key].value for key, label in self._levels.items()}
         return [*values.values()] if self._is_list else values
 
     def _number(self, key: Any) -> Decimal:
@@ -256,10 +256,10 @@ class LongField:
 
 
 class Group:
-    """The rows of one command. first: the cells of the first row that the command uses. places: columns by field."""
+    """The rows of one command. first: the cells of the first row that the command uses. field_columns: by field."""
 
-    def __init__(self, line: int, first: CsvRow, places: Mapping[str, Sequence[str]]) -> None:
-        self.line, self.first, self.places = line, first, places
+    def __init__(self, line: int, first: CsvRow, field_columns: Mapping[str, Sequence[str]]) -> None:
+        self.line, self.first, self.field_columns = line, first, field_columns
         self.items: list[LongItem] = []
         self.records: list[tuple[int, bytes]] = []
         self.recorded_at: int | None = None
@@ -291,7 +291,7 @@ class GroupedRows:
         group = self._groups.get(key)
         if group is None:
             used = [*self._used, *([ROW_NUMBER] if ROW_NUMBER in row else [])]
-            group = self._groups[key] = Group(line, {name: row[name] for name in used}, column.places)
+            group = self._groups[key] = Group(line, {name: row[name] for name in used}, column.field_columns)
         group.records += [each for each in records if each not in group.records[-1:]]
         if isinstance(received, int):
             group.recorded_at = max(received, group.recorded_at or received)

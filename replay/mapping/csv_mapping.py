@@ -70,11 +70,11 @@ from forecast_ledger.replay.mapping.map_parts import (
     is_long,
     is_optional_list,
     needed_parts,
-    placed,
     read_part,
     unknown_name,
+    with_path,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
 NOTHING = "the map makes no command of the row, which has no forecast and no answer"
 _NAME = re.compile(r"[\w.-]{1,40}")  # of a source
@@ -140,39 +140,39 @@ class CommandReader:
         long = [name for name, part in description.fields.items() if description.group and is_long(part)]
         if bool(description.group) != (len(long) == 1):
             raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
-        self._values: dict[str, FieldValue] = {"id": placed(path, lambda: parse_template(description.id, "id"))}
+        self._values: dict[str, FieldValue] = {"id": with_path(path, lambda: parse_template(description.id, "id"))}
         self._long = None
         for name, part in description.fields.items():
             kind = fields[name].type
             if name in long:
                 read_long = partial(LongField, part, name, kind, usual, is_copy=is_copy)
-                self._long = placed(f"{path}.fields", read_long)
+                self._long = with_path(f"{path}.fields", read_long)
                 continue
             check_names(part, name, kind, _FORMATS, f"{path}.fields.{name}")
             missing = UNRESOLVED if self._kind is ResolveQuestion and name in _SAID else frozenset[str]()
             read_value = partial(field_value, part, name, usual, needed_parts(kind), missing)
-            value = placed(f"{path}.fields", read_value)
+            value = with_path(f"{path}.fields", read_value)
             self._values[name] = or_left_out(value) if is_optional_list(self._kind, fields[name]) else value
         self._group = description.group
         self._where = {
-            column: cell_test(asked, column, f"{path}.where.{column}") for column, asked in description.where.items()
+            column: cell_test(wanted, column, f"{path}.where.{column}") for column, wanted in description.where.items()
         }
         self._present = description.present
         self._above = {
             column: parse_template(str(than), f"{path}.above.{column}") for column, than in description.above.items()
         }
         said = {name: value for name, value in self._values.items() if name in _SAID}
-        is_asked = self._kind is ResolveQuestion or (self._kind is SubmitForecast and is_copy and not long)
-        self._says = {*said} if is_asked and all(value.columns for value in said.values()) else set[str]()
+        is_comparable = self._kind is ResolveQuestion or (self._kind is SubmitForecast and is_copy and not long)
+        self._says = {*said} if is_comparable and all(value.columns for value in said.values()) else set[str]()
         self._within = within_of(description.normalize, description.fields, f"{path}.normalize")
         self._reads = [(field, value.read) for field, value in self._values.items()]
         self.columns = {*self._where, *self._present, *self._group, *self._above}
         self.columns |= {column for than in self._above.values() for column in than.columns}
         self.columns |= {column for value in self._values.values() for column in value.columns}
-        self.places = {field: [*dict.fromkeys(value.columns)] for field, value in self._values.items()}
+        self.field_columns = {field: [*dict.fromkeys(value.columns)] for field, value in self._values.items()}
         if self._long is not None:
             self.columns |= {*self._long.columns}
-            self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
+            self.field_columns[self._long.field] = [*dict.fromkeys(self._long.columns)]
         self.wide = None if description.columns is None else self._wide(description.columns, description, path)
         self.reads_cell = self.wide is not None and CELL in self.columns
         self._skips_empty = self.reads_cell and CELL not in self._where
@@ -193,9 +193,9 @@ class CommandReader:
         Refuses: bad_csv, as `WideColumns.chosen` does.
         """
         if self.wide is None:
-            return [ChosenColumn("", {}, self.places)]
+            return [ChosenColumn("", {}, self.field_columns)]
         return [
-            ChosenColumn(name, parts, columns_by_field(name, self.wide.parts, self.places))
+            ChosenColumn(name, parts, columns_by_field(name, self.wide.parts, self.field_columns))
             for name, parts in self.wide.chosen(header).items()
         ]
 
@@ -207,7 +207,7 @@ class CommandReader:
         return self._is_of_every_row or (
             not (self._skips_empty and not row[CELL])
             and all(row[column] for column in self._present)
-            and all(is_asked(row[column]) for column, is_asked in self._where.items())
+            and all(test(row[column]) for column, test in self._where.items())
             and all(_is_above(row, column, than) for column, than in self._above.items())
         )
 
@@ -246,11 +246,11 @@ class CommandReader:
     def read_group(self, group: Group, whole: list[Any] | dict[str, Any] | Refused) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
         others = len({item.line for item in group.items} - {group.line})
-        place = InputPlace(group.line, self.type, group.places, others=others, records=group.records)
-        place = place._replace(recorded_at=group.recorded_at)
+        location = InputLocation(group.line, self.type, group.field_columns, others=others, records=group.records)
+        location = location._replace(recorded_at=group.recorded_at)
         known = {} if self._long is None else {self._long.field: whole}
         read = whole if isinstance(whole, Refused) else self.read(group.first, known)
-        return place, Refused("no_command", detail=NOTHING) if read is None else read
+        return location, Refused("no_command", detail=NOTHING) if read is None else read
 
     def read(self, row: CsvRow, known: Mapping[str, Any] = MappingProxyType({})) -> AnyCommand | Refused | None:
         """Return the command, or the refusal if the row does not have a valid one. known: fields that are read.
@@ -294,7 +294,7 @@ class CsvMapping:
         usual = CellFormat("", instant=description.instant, offset=description.offset, zone=description.zone)
         self.description, self.delimiter, self.encoding = description, description.delimiter, description.encoding
         self.instants = InstantFormat(description.instant, description.offset, description.zone)
-        instant_reader(self.instants, "")  # a fault of the whole map has its place there, not in each field
+        instant_reader(self.instants, "")  # a fault of the whole map is reported there, not in each field
         self.readers = [
             CommandReader(part, f"command[{number}]", usual, is_copy=bool(description.source))
             for number, part in enumerate(description.command)
@@ -353,7 +353,7 @@ def parse_map(text: bytes, folder: Path | None = None) -> CsvMapping:
 
 
 class MappedCommands(NamedTuple):
-    """The commands of a CSV, with their places.
+    """The commands of a CSV, with their locations.
 
     header: the bytes before the first row. left_out: rows without a command, counted as the commands are read. total:
     how many commands there are, if all have been read.
@@ -368,10 +368,10 @@ class MappedCommands(NamedTuple):
 def read_rows(
     mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recorded_at: str = "", strict: bool = False
 ) -> MappedCommands:
-    """Return the commands of each row, or of each group of rows. keep: their places have the bytes of the rows.
+    """Return the commands of each row, or of each group of rows. keep: their locations have the bytes of the rows.
 
-    recorded_at: the column that says when a row was received; places have it. strict: a row of which the map makes no
-    command is refused; otherwise it is counted.
+    recorded_at: the column that says when a row was received; locations have it. strict: a row of which the map makes
+    no command is refused; otherwise it is counted.
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
     If the map sorts, or has groups, all rows are read first, and kept in memory.
     Refuses, first that applies: bad_csv, unmapped_value, no_command, out_of_order. Raises Refused, before anything else
@@ -398,7 +398,7 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
     header, source = read_header(mapping, rows, recorded_at)
     bound = [reader.bound(header, once=once) for reader in mapping.readers]
     left_out = LeftOut()
-    found: Iterable[RowCommands] = read_commands(
+    by_row: Iterable[RowCommands] = read_commands(
         bound,
         header,
         enumerate(rows, 1),
@@ -407,11 +407,11 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
         left_out=None if strict else left_out,
     )
     if any(each.groups is not None for each in bound):
-        found = heapq.merge([*found], _read_groups(bound, None if strict else left_out), key=attrgetter("line"))
+        by_row = heapq.merge([*by_row], _read_groups(bound, None if strict else left_out), key=attrgetter("line"))
     if mapping.sort:
-        ordered = sort_commands(found, mapping.sort)
+        ordered = sort_commands(by_row, mapping.sort)
         return MappedCommands(source, first_of_each(ordered) if once else iter(ordered), left_out, len(ordered))
-    commands = refuse_falling(_each(found))
+    commands = refuse_falling(_each(by_row))
     return MappedCommands(source, first_of_each(commands) if once else commands, left_out)
 
 
@@ -482,38 +482,38 @@ def read_commands(  # noqa: PLR0913 - the rows, and what is kept and counted of 
         records = ((line, source),) if keep else ()
         if isinstance(cells, Refused) or len(cells) != len(header):
             refused = cells if isinstance(cells, Refused) else _wrong_length(cells, header)
-            yield RowCommands(line, [(InputPlace(line, records=records), refused)])
+            yield RowCommands(line, [(InputLocation(line, records=records), refused)])
             continue
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
-        place, time = InputPlace(line, records=records), received(row)
-        found, is_grouped, untaken, is_empty = _read_row(readers, row, place, time)
-        if not found and not is_grouped:
+        location, time = InputLocation(line, records=records), received(row)
+        commands, is_grouped, untaken, is_empty = _read_row(readers, row, location, time)
+        if not commands and not is_grouped:
             if left_out is None:
-                found.append((place, Refused("no_command", detail=NOTHING * is_empty)))
+                commands.append((location, Refused("no_command", detail=NOTHING * is_empty)))
             else:
                 left_out.add(line, is_empty=is_empty)
         elif left_out is None:
-            found += [(place._replace(columns={CELL: [name]}), _without_command(row[name])) for name in untaken]
+            commands += [(location._replace(columns={CELL: [name]}), _without_command(row[name])) for name in untaken]
         else:
             for name in untaken:
                 left_out.add_cell(line, name)
-        if found:
-            yield RowCommands(line, found)
+        if commands:
+            yield RowCommands(line, commands)
 
 
 def _read_row(
-    readers: Sequence[BoundReader], row: dict[str, str], row_place: InputPlace, time: int | Refused | None
+    readers: Sequence[BoundReader], row: dict[str, str], row_location: InputLocation, time: int | Refused | None
 ) -> tuple[list[ReadCommand], bool, list[str], bool]:
     """Return the commands of a row, whether it is of a group, the columns of cells that have a text and no command, and
     whether a command was none because it has no forecast or answer.
     """
-    found, is_grouped, is_empty = list[ReadCommand](), False, False
+    commands, is_grouped, is_empty = list[ReadCommand](), False, False
     taken = dict[str, bool]()
     for bound in readers:
         reader, columns, groups, _ = bound
         for column in columns:
-            place = row_place._replace(command=reader.type, columns=column.places)
+            location = row_location._replace(command=reader.type, columns=column.field_columns)
             if column.name:
                 row |= column.parts
                 row[CELL] = row[column.name]
@@ -522,20 +522,20 @@ def _read_row(
             except Refused as refused:
                 name = str(refused.field)
                 at = column.name if column.name and is_part(name) else name
-                found.append((place._replace(columns={name: [at]}), refused))
+                commands.append((location._replace(columns={name: [at]}), refused))
                 applies = None
             if reader.reads_cell:
                 taken[column.name] = taken.get(column.name, not row[CELL]) or applies is not False
             if applies and groups is not None:
-                groups.add(row_place.line, row, row_place.records, time, column)
+                groups.add(row_location.line, row, row_location.records, time, column)
                 is_grouped = True
             elif applies:
                 command = time if isinstance(time, Refused) else bound.read(row)
                 is_empty |= command is None
                 if isinstance(time, int):
-                    place = place._replace(recorded_at=time)
-                found += [] if command is None else [(place, command)]
-    return found, is_grouped, [name for name, is_taken in taken.items() if not is_taken], is_empty
+                    location = location._replace(recorded_at=time)
+                commands += [] if command is None else [(location, command)]
+    return commands, is_grouped, [name for name, is_taken in taken.items() if not is_taken], is_empty
 
 
 def _without_command(text: str) -> Refused:
@@ -546,16 +546,16 @@ def _without_command(text: str) -> Refused:
 
 def _read_groups(readers: Sequence[BoundReader], left_out: LeftOut | None) -> list[RowCommands]:
     """Return the commands of the groups, in the order of their first rows. left_out: as in `read_commands`."""
-    found = []
+    by_group = []
     for each in readers:
         for group, whole in each.groups.groups() if each.groups is not None else ():
             if whole is not None or left_out is None:
                 known = Refused("no_command", detail=NOTHING) if whole is None else whole
-                found.append(RowCommands(group.line, [each.reader.read_group(group, known)]))
+                by_group.append(RowCommands(group.line, [each.reader.read_group(group, known)]))
             else:
                 for line in dict.fromkeys(item.line for item in group.items):
                     left_out.add(line, is_empty=True)
-    return sorted(found, key=attrgetter("line"))
+    return sorted(by_group, key=attrgetter("line"))
 
 
 def _is_above(row: CsvRow, column: str, than: FieldValue) -> bool:

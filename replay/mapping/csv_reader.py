@@ -161,14 +161,14 @@ class BoundedLines:
         return (line.removeprefix(UTF_8_MARK) if self.number == 1 else line).decode(self._encoding)
 
 
-_NAMED = 5  # rows, and cells, without a command whose places are named
+_NAMED = 5  # rows, and cells, without a command whose lines are named
 
 
 @dataclass(slots=True)
 class LeftOut:
     """The rows of which a map makes no command: how many have been read so far, and the lines of the first.
 
-    cells: those of other rows, in columns that give commands, that have a text and no command; with their places.
+    cells: those of other rows, in columns that give commands, that have a text and no command; with their lines.
     are_empty: whether a row is among them whose command would be a forecast, or an answer, and has nothing.
 
     >>> left_out = LeftOut()
@@ -201,7 +201,7 @@ class LeftOut:
             self.first_cells.append((line, column))
 
     def words(self, unit: str) -> str:
-        """Say how many rows and cells there are, and where the first are; "" if none. unit: of a place in the file."""
+        """Say how many rows and cells there are, and where the first are; "" if none. unit: what a number counts."""
         rows = [f"{unit} {', '.join(map(str, self.first))}"] if self.first else []
         cells = [f"{unit} {line} in {column!r}" for line, column in self.first_cells]
         has = "has" if self.rows == 1 else "have"
@@ -213,12 +213,12 @@ class LeftOut:
         return "; ".join(filter(None, parts))
 
 
-def _without_commands(noun: str, count: int, more: int, places: str) -> str:
+def _without_commands(noun: str, count: int, more: int, lines: str) -> str:
     if not count:
         return ""
     fail = f"{noun}, which fails" if count == 1 else f"{noun}s, which fail"
     return (
-        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command{places}"
+        f"the map makes no command of {count:,} {fail} `where`, `present` or `above` of every command{lines}"
         + f" and {more:,} more" * bool(more)
     )
 
@@ -273,11 +273,11 @@ def _placed(keyed: list[list[tuple[int | None, ReadCommand]]]) -> list[ReadComma
 def first_of_each(commands: Iterable[ReadCommand]) -> Iterator[ReadCommand]:
     """Return the commands without those that are one and the same object as one before; forecasts are none of these."""
     told = dict[int, Any]()  # objects by their id, which no other object has while they are here
-    for place, command in commands:
+    for location, command in commands:
         if id(command) not in told:
             if type(command) is not SubmitForecast:
                 told[id(command)] = command
-            yield place, command
+            yield location, command
 
 
 def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
@@ -286,7 +286,7 @@ def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
     Refuses: out_of_order (more of their steps fall than rise: most commands would be refused, and the newest stand).
     """
     first = list(islice(commands, LOOKED_AT))
-    times = [place.recorded_at for place, _ in first if place.recorded_at is not None]
+    times = [location.recorded_at for location, _ in first if location.recorded_at is not None]
     received = [after - before for before, after in pairwise(times)]
     for name, (falls, rises) in {
         RECEIVED: (sum(step < 0 for step in received), sum(step > 0 for step in received)),
@@ -310,7 +310,7 @@ def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
             continue
         field, subject = _IN_ORDER[type(command)]
         key = (type(command), *(getattr(command, name) for name in subject))
-        with suppress(Refused, TypeError):  # the ledger refuses the command with its place
+        with suppress(Refused, TypeError):  # the ledger refuses the command with its location
             at = read_instant(getattr(command, field))
             before = last.get(key, at)
             falls, rises = falls + (at < before), rises + (at > before)
@@ -319,9 +319,9 @@ def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
 
 
 def _instant(each: ReadCommand, field: str, known: dict[int, int | None]) -> int | None:
-    place, command = each
+    location, command = each
     if field == RECEIVED:
-        return place.recorded_at
+        return location.recorded_at
     if isinstance(command, SubmitForecast | Refused):
         return _read_instant(command, field)
     if id(command) not in known:
@@ -342,29 +342,29 @@ _OUTSIDE = "/\\:\0"  # a name with one of these may lead to another folder
 
 
 def with_value_maps(fields: Mapping[str, Any], path: str, folder: Path | None) -> dict[str, Any]:
-    """Return fields of a map, with the table that is in a CSV in place of the name of the file.
+    """Return fields of a map, with the table that is in a CSV instead of the name of the file.
 
-    path: the place of the fields in the map. folder: that of the map, in which such files are; None if it has none.
+    path: where the fields are in the map. folder: that of the map, in which such files are; None if it has none.
     Refuses: bad_map (no such file there, more than `LARGEST_VALUE_MAP`, another header, an empty cell, a text twice).
     """
     read = cache(lambda name: _read(name, folder))
 
-    def replaced(part: Any, place: str) -> Any:
-        """Return a part of the map with the contents of each value map in the place of its file name."""
+    def replaced(part: Any, at: str) -> Any:
+        """Return a part of the map with the contents of each value map instead of its file name."""
         if isinstance(part, list):
-            return [replaced(item, f"{place}[{number}]") for number, item in enumerate(part)]
+            return [replaced(item, f"{at}[{number}]") for number, item in enumerate(part)]
         if not isinstance(part, dict):
             return part
         if "from" in part:
             name = part.get("map")
-            return {**part, "map": _at(f"{place}.map", name, read)} if isinstance(name, str) else part
-        return {key: replaced(item, f"{place}.{key}") for key, item in part.items()}
+            return {**part, "map": _at(f"{at}.map", name, read)} if isinstance(name, str) else part
+        return {key: replaced(item, f"{at}.{key}") for key, item in part.items()}
 
     return {name: replaced(part, f"{path}.{name}") for name, part in fields.items()}
 
 
-def _at(place: str, name: str, read: Callable[[str], dict[str, str]]) -> dict[str, str]:
-    """Return the table of a file. Refuses: bad_map, with the place in the map."""
+def _at(path: str, name: str, read: Callable[[str], dict[str, str]]) -> dict[str, str]:
+    """Return the table of a file. Refuses: bad_map, with the path in the map."""
     try:
         return read(name)
     except OSError as error:
@@ -372,14 +372,14 @@ def _at(place: str, name: str, read: Callable[[str], dict[str, str]]) -> dict[st
     except ValueError as error:
         fault = str(error)
     remedy = "name a CSV with the columns text and value, in the folder of the map"
-    raise Refused("bad_map", place, name, fault, remedy=remedy) from None
+    raise Refused("bad_map", path, name, fault, remedy=remedy) from None
 
 
 def _read(name: str, folder: Path | None) -> dict[str, str]:
     """Return the values by text. Raises OSError, ValueError."""
     if folder is None or name in {"", ".", ".."} or any(mark in name for mark in _OUTSIDE):
         raise ValueError("not the name of a file in the folder of the map")
-    found, lines = dict[str, str](), dict[str, int]()
+    values, lines = dict[str, str](), dict[str, int]()
     with open_regular(folder / name, LARGEST_VALUE_MAP) as file:
         records = read_records(file)
         if next(records, (1, []))[1] != VALUE_MAP_HEADER:
@@ -392,7 +392,7 @@ def _read(name: str, folder: Path | None) -> dict[str, str]:
             text, value = cells
             if text in lines:
                 raise ValueError(f"lines {lines[text]} and {line} both have the text {text!r}")
-            found[text], lines[text] = value, line
-    if not found:
+            values[text], lines[text] = value, line
+    if not values:
         raise ValueError("the file has no rows")
-    return found
+    return values

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 def read_pattern(text: str, path: str) -> re.Pattern[str]:
-    r"""Return a pattern of a map. path: its place in the map.
+    r"""Return a pattern of a map. path: where it is in the map.
 
     Refuses: bad_map (no regular expression, it has a backreference or `(?` without a colon, or it can be tried on a
     cell in too many ways, as `(\d+)*` can).
@@ -120,11 +120,11 @@ def read_json(text: str, field: str) -> Any:
     {'red': '0.10', 'blue': '0.9'}
     """
     try:
-        found = json.loads(
+        value = json.loads(
             text, parse_float=str, parse_int=str, parse_constant=_no_number, object_pairs_hook=_without_repeats
         )
-        json.dumps(found, ensure_ascii=False).encode()  # raises for an escape that is half a character
-        return found
+        json.dumps(value, ensure_ascii=False).encode()  # raises for an escape that is half a character
+        return value
     except (ValueError, RecursionError) as error:
         raise Refused("bad_csv", field, text, f"not JSON: {error}", remedy=_REMEDY) from None
 
@@ -168,10 +168,10 @@ def _inner(text: str) -> str:
 def _is_around(text: str) -> bool:
     """Return whether the bracket that a text begins with is closed by its last character."""
     depth, opening, closing = 0, text[0], _CLOSING[text[0]]
-    for place, mark in enumerate(text, 1):
+    for index, mark in enumerate(text, 1):
         depth += (mark == opening) - (mark == closing)
         if not depth:
-            return place == len(text)
+            return index == len(text)
     return False
 
 
@@ -197,10 +197,10 @@ def _next_item(inner: str, start: int, separator: str) -> tuple[str, int]:
 
 def _end_of_quote(text: str, start: int) -> int | None:
     """Return the index of the quote that closes the one at `start`."""
-    place = start + 1
-    while place < len(text) and text[place] != text[start]:
-        place += 2 if text[place] == "\\" else 1
-    return place if place < len(text) else None
+    index = start + 1
+    while index < len(text) and text[index] != text[start]:
+        index += 2 if text[index] == "\\" else 1
+    return index if index < len(text) else None
 
 
 def _unescaped(text: str) -> str:

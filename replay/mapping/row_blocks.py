@@ -28,7 +28,7 @@ from forecast_ledger.replay.mapping.csv_reader import (
     refuse_falling,
     sort_commands,
 )
-from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
 NumberedRow = tuple[int, SourceRecord]  # the first row has number 1
 _encode = msgpack.Encoder().encode
@@ -44,7 +44,7 @@ class RowBlocks:
     def __init__(
         self, mapping: CsvMapping, records: Iterator[SourceRecord], *, keep: bool = False, unit: str = "line"
     ) -> None:
-        """mapping: one of which each row is a forecast. keep: places have the bytes of rows. unit: of places."""
+        """mapping: one of which each row is a forecast. keep: locations have the bytes of rows. unit: of locations."""
         self._names, self.header = read_header(mapping, records)
         self._forecasts = SentRows(mapping.description, self._names)
         self.reader: Callable[[bytes], ForecastColumns | None] = self._forecasts
@@ -82,7 +82,7 @@ class RowBlocks:
 
     def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
-        found = read_commands(
+        by_row = read_commands(
             [self._reader.bound(self._names)],
             self._names,
             rows,
@@ -90,11 +90,11 @@ class RowBlocks:
             received=_never,
             left_out=LeftOut(),
         )
-        return ((place._replace(unit=self._unit), command) for row in found for place, command in row.commands)
+        return ((location._replace(unit=self._unit), command) for row in by_row for location, command in row.commands)
 
-    def placed(self, rows: Sequence[NumberedRow], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
-        """Return the commands of a block with their places."""
-        whole = InputPlace(0, self._reader.type, self._reader.places, unit=self._unit)
+    def with_locations(self, rows: Sequence[NumberedRow], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+        """Return the commands of a block with their locations."""
+        whole = InputLocation(0, self._reader.type, self._reader.field_columns, unit=self._unit)
         return [
             (whole._replace(line=line, records=((line, source),) if self._keep else ()), command)
             for (_, (line, _, source)), command in zip(rows, commands, strict=True)
@@ -192,34 +192,36 @@ def _runs(bound: Sequence[BoundReader], header: list[str], rows: Iterator[_Numbe
 
 def _new_commands(runs: Iterable[_Run], bound: Sequence[BoundReader], header: list[str]) -> Iterator[ReadCommand]:
     """Return the commands of rows, without most of those that a row before has said."""
-    place = _place_of_forecasts(bound)
+    location = _forecast_location(bound)
     for run in runs:
         if run.forecasts is None:
             yield from (each for row in _one_by_one(run.rows, bound, header) for each in row.commands)
         else:
             lines = (line for _, (line, _, _) in run.rows)
-            yield from ((place._replace(line=line), each) for line, each in zip(lines, run.forecasts, strict=True))
+            yield from ((location._replace(line=line), each) for line, each in zip(lines, run.forecasts, strict=True))
 
 
 def _whole_rows(runs: Iterable[_Run], bound: Sequence[BoundReader], header: list[str]) -> Iterator[RowCommands]:
     """Return all commands of each row, by which it is sorted; of those that a row before has said, the same objects."""
-    place, around = _place_of_forecasts(bound), dict[_Cells | None, tuple[list[ReadCommand], list[ReadCommand]]]()
+    location, around = _forecast_location(bound), dict[_Cells | None, tuple[list[ReadCommand], list[ReadCommand]]]()
     for run in runs:
         if run.forecasts is not None:
             for cells, (_, (line, _, _)), forecast in zip(run.cells, run.rows, run.forecasts, strict=True):
                 before, after = around[cells]
-                yield RowCommands(line, [*before, (place._replace(line=line), forecast), *after])
+                yield RowCommands(line, [*before, (location._replace(line=line), forecast), *after])
             continue
-        for cells, found in zip(run.cells, _one_by_one(run.rows, bound, header), strict=True):
+        for cells, row in zip(run.cells, _one_by_one(run.rows, bound, header), strict=True):
             if cells is not None and cells not in around:
-                at = next(number for number, (place_, _) in enumerate(found.commands) if place_.command == _FORECAST)
-                around[cells] = [*found.commands[:at]], [*found.commands[at + 1 :]]
-            yield found
+                at = next(
+                    number for number, (location_, _) in enumerate(row.commands) if location_.command == _FORECAST
+                )
+                around[cells] = [*row.commands[:at]], [*row.commands[at + 1 :]]
+            yield row
 
 
-def _place_of_forecasts(bound: Sequence[BoundReader]) -> InputPlace:
+def _forecast_location(bound: Sequence[BoundReader]) -> InputLocation:
     [made] = [each for each in bound if each.reader.type == _FORECAST]
-    return InputPlace(0, _FORECAST, made.columns[0].places)
+    return InputLocation(0, _FORECAST, made.columns[0].field_columns)
 
 
 def _one_by_one(rows: Sequence[_NumberedRow], bound: Sequence[BoundReader], header: list[str]) -> Iterator[RowCommands]:

@@ -16,7 +16,7 @@ from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, WIDES, Optio
 from forecast_ledger.replay.scoring.plan import Plan, Step, plan
 from forecast_ledger.replay.scoring.tables import Table, read_table, table_of
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_batches, tally
-from forecast_ledger.replay.writing.command_lines import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 from forecast_ledger.replay.writing.store import Ledger
 
 
@@ -117,8 +117,8 @@ def _recorded(made: Plan, location: str | PathLike[str], on_refusal: OnRefusal |
     """Record what tables have, and replay it. Raises the first refusal, if nobody is told of refusals."""
     first = list[Refused]()
 
-    def keep(place: InputPlace, refused: Refused) -> None:
-        first.append(refused.about(", ".join(filter(None, (place.where(), place.command)))))
+    def keep(row_location: InputLocation, refused: Refused) -> None:
+        first.append(refused.about(", ".join(filter(None, (row_location.where(), row_location.command)))))
 
     with Ledger.open(location) as ledger:
         record(ledger, made, on_refusal or keep)

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.command_lines import (
     Block,
     CommandBlocks,
-    InputPlace,
+    InputLocation,
     LineBlocks,
     Lines,
     ReadCommand,
@@ -27,8 +27,8 @@ LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for 
 FIRST_BATCH = 1_000  # commands of the first transaction
 BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
 
-Outcome = tuple[InputPlace, AnyCommand | None, Receipt | Refused]
-OnRefusal = Callable[[InputPlace, Refused], None]
+Outcome = tuple[InputLocation, AnyCommand | None, Receipt | Refused]
+OnRefusal = Callable[[InputLocation, Refused], None]
 OnProgress = Callable[[int], None]
 
 
@@ -55,7 +55,7 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
     >>> from forecast_ledger import append, open_ledger
     >>> file = BytesIO(b'{"id": "c1", "type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')
     >>> with open_ledger(":memory:") as ledger:
-    ...     append(ledger, file, lambda place, refused: print(f"line {place.line}: {refused.code}"))
+    ...     append(ledger, file, lambda location, refused: print(f"line {location.line}: {refused.code}"))
     line 1: unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
@@ -78,22 +78,22 @@ def append_lines(  # noqa: PLR0913 - a ledger, a file, two reports and two choic
 def tally(outcomes: Iterable[Outcome], on_refusal: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
     """Pass the outcomes on; count each by its name, and report each refusal, also of a quote that was skipped."""
     for item in outcomes:
-        place, _, outcome = item
+        location, _, outcome = item
         counts[outcome_name(outcome)] += 1
         if isinstance(outcome, Refused):
             if outcome.code != "batch_refused":
-                on_refusal(place, outcome)
+                on_refusal(location, outcome)
         elif outcome.refused:
             counts["refused_quotes"] = counts.get("refused_quotes", 0) + len(outcome.refused)
             for each in outcome.refused:
-                on_refusal(place, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
+                on_refusal(location, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
         yield item
 
 
 def outcome_row(item: Outcome) -> dict[str, Any]:
     """Return an outcome as a row to be printed."""
-    place, command, outcome = item
-    row = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
+    location, command, outcome = item
+    row = {"line": location.line, "id": "", "type": location.command} | dict.fromkeys(("outcome", "code", "field"), "")
     if command is not None:
         row |= {"id": command.id, "type": command.__struct_config__.tag}
     if isinstance(outcome, Refused):
@@ -121,8 +121,8 @@ def append_batches(
         begun = time.thread_time()  # the time that this thread works, without the time that it waits
         handled = _append_batch(ledger, batch, atomic=atomic)
         size = _next_size(len(batch), time.thread_time() - begun)
-        for (place, command), outcome in zip(batch, handled, strict=True):
-            yield place, None if isinstance(command, Refused) else command, outcome
+        for (location, command), outcome in zip(batch, handled, strict=True):
+            yield location, None if isinstance(command, Refused) else command, outcome
         on_progress(batch[-1][0].line)
 
 
@@ -139,7 +139,7 @@ def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> 
     """Return the outcome of each line; if one cannot be read and the batch is atomic, all are refused."""
     lines = [line for _, line in batch]
     commands = [line for line in lines if not isinstance(line, Refused)]
-    times = [place.recorded_at for place, line in batch if not isinstance(line, Refused)]
+    times = [location.recorded_at for location, line in batch if not isinstance(line, Refused)]
     received = [time for time in times if time is not None]
     if atomic and len(commands) < len(lines):
         return [line if isinstance(line, Refused) else Refused("batch_refused", "id", line.id) for line in lines]
@@ -164,10 +164,10 @@ def append_blocks(
         handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
         size = _next_size(len(lines), time.thread_time() - begun)
         if _count_recorded(handled, counts) < len(handled):
-            batch = reading.placed(lines, commands) if commands is not None else batch
-            for (place, command), outcome in zip(batch, handled, strict=True):
+            batch = reading.with_locations(lines, commands) if commands is not None else batch
+            for (location, command), outcome in zip(batch, handled, strict=True):
                 if isinstance(outcome, Refused) or outcome.refused:
-                    yield place, None if isinstance(command, Refused) else command, outcome
+                    yield location, None if isinstance(command, Refused) else command, outcome
         reading.finish(lines, batch)
         on_progress(reading.number)
 
@@ -189,9 +189,9 @@ class RefusalSummary:
 
     counts: code -> how many, in the order in which the codes came.
 
-    >>> summary = RefusalSummary(lambda place, refused: print(place.describe(refused)), first=1)
+    >>> summary = RefusalSummary(lambda location, refused: print(location.describe(refused)), first=1)
     >>> for line in (4, 7):
-    ...     summary(InputPlace(line), Refused("id_empty", "id"))
+    ...     summary(InputLocation(line), Refused("id_empty", "id"))
     line 4: id_empty: id: the id is empty; give an id of at least one character
     >>> summary.lines()
     ['refused: 2 x id_empty; the first 1 are above, and --errors json prints all']
@@ -201,11 +201,11 @@ class RefusalSummary:
         self._on_refusal, self._first = on_refusal, first
         self.counts: dict[str, int] = {}
 
-    def __call__(self, place: InputPlace, refused: Refused) -> None:
+    def __call__(self, location: InputLocation, refused: Refused) -> None:
         """Count a refusal."""
         count = self.counts[refused.code] = self.counts.get(refused.code, 0) + 1
         if count <= self._first:
-            self._on_refusal(place, refused)
+            self._on_refusal(location, refused)
 
     def lines(self) -> list[str]:
         """Return a line for each code, if some refusals were not passed on; else none."""

@@ -1,4 +1,4 @@
-"""The commands on the lines of a file, one by one or by blocks, each with its place in the file."""
+"""The commands on the lines of a file, one by one or by blocks, each with its location in the file."""
 
 import logging
 import os
@@ -37,8 +37,8 @@ _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 Block = TypeVar("Block", bound=Sized)
 
 
-class InputPlace(NamedTuple):
-    """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
+class InputLocation(NamedTuple):
+    """The location of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
 
     file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. others: how
     many other rows the command is made of. records: the lines it was read from with their bytes, if these are kept.
@@ -57,7 +57,7 @@ class InputPlace(NamedTuple):
     def where(self) -> str:
         """Return the file and the line, as far as they are known.
 
-        >>> InputPlace(3, file="a.csv").where(), InputPlace(0, file="a.csv").where()
+        >>> InputLocation(3, file="a.csv").where(), InputLocation(0, file="a.csv").where()
         ('a.csv, line 3', 'a.csv')
         """
         line = f"{self.unit} {self.line}{f' and {self.others:,} more' * bool(self.others)}"
@@ -69,9 +69,9 @@ class InputPlace(NamedTuple):
         return self.columns.get(field.partition(".")[0].partition("[")[0], ())
 
     def describe(self, refused: Refused) -> str:
-        """Return a refusal as text, after its place.
+        """Return a refusal as text, after its location.
 
-        >>> InputPlace(3, "submit_forecast", {"id": ["User"]}).describe(Refused("id_empty", "id"))[:46]
+        >>> InputLocation(3, "submit_forecast", {"id": ["User"]}).describe(Refused("id_empty", "id"))[:46]
         "line 3, submit_forecast, column 'User': id_emp"
         """
         columns = ", ".join(map(repr, self.columns_of(refused)))
@@ -80,11 +80,11 @@ class InputPlace(NamedTuple):
 
     def to_dict(self, refused: Refused) -> dict[str, Any]:
         """Return the line, the command and its columns, then the items of `Refused.to_dict`."""
-        place = {"file": self.file, "command": self.command, "columns": list(self.columns_of(refused))}
-        return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
+        parts = {"file": self.file, "command": self.command, "columns": list(self.columns_of(refused))}
+        return {"line": self.line} | {key: part for key, part in parts.items() if part} | refused.to_dict()
 
 
-ReadCommand = tuple[InputPlace, AnyCommand | Refused]
+ReadCommand = tuple[InputLocation, AnyCommand | Refused]
 
 
 class Readable(Protocol):
@@ -108,10 +108,10 @@ class CommandBlocks(Protocol[Block]):
         """Return the command of every line or row; None if one may not be a command."""
 
     def again(self, block: Block, /) -> Iterator[ReadCommand]:
-        """Return the command or the refusal of each, with its place."""
+        """Return the command or the refusal of each, with its location."""
 
-    def placed(self, block: Block, commands: Sequence[AnyCommand], /) -> list[ReadCommand]:
-        """Return commands that `read` has returned with their places."""
+    def with_locations(self, block: Block, commands: Sequence[AnyCommand], /) -> list[ReadCommand]:
+        """Return commands that `read` has returned with their locations."""
 
     def finish(self, block: Block, commands: Sequence[ReadCommand], /) -> None:
         """End a block. commands: what `again` or `placed` has returned, if it was called."""
@@ -136,7 +136,7 @@ class LineBlocks:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._kept = file, list[bytes]()
-        self._rest = BytesIO()  # what was read of the file and is not taken yet
+        self._unread = BytesIO()  # what was read of the file and is not taken yet
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)  # read1: does not wait for more
         self.number = 0
         self.reader: Callable[[bytes], ForecastColumns | None] = read_sent_lines
@@ -145,11 +145,11 @@ class LineBlocks:
         """Return up to this many lines; of a line that is longer than a block, its beginning."""
         parts, missing, size = list[bytes](), count, 0
         while missing and (part := self._next_part(BLOCK_BYTES - size)):
-            found = part.count(b"\n")
-            if found >= missing:
-                part, found = self._cut(part, _end_of_line(part, missing)), missing
+            newlines = part.count(b"\n")
+            if newlines >= missing:
+                part, newlines = self._cut(part, _end_of_line(part, missing)), missing
             parts.append(part)
-            missing, size = missing - found, size + len(part)
+            missing, size = missing - newlines, size + len(part)
         data = b"".join(parts)
         if size == BLOCK_BYTES and (end := data.rfind(b"\n") + 1):
             data = self._cut(data, end)
@@ -158,7 +158,7 @@ class LineBlocks:
     def _next_part(self, most: int) -> bytes:
         """Return the next bytes, at most so many; none at the end."""
         most = min(most, READ_BYTES)
-        return self._rest.read(most) or (self._read(most) if most else b"")
+        return self._unread.read(most) or (self._read(most) if most else b"")
 
     def _cut(self, data: bytes, end: int) -> bytes:
         """Return the first bytes, up to an index, and keep the rest for the next block."""
@@ -167,7 +167,7 @@ class LineBlocks:
 
     def _keep(self, data: bytes) -> None:
         """Take back the newest bytes."""
-        self._rest = BytesIO(data + self._rest.read())
+        self._unread = BytesIO(data + self._unread.read())
 
     def read(self, lines: Lines) -> Sequence[AnyCommand] | None:
         """Return the command of every line; None if one is no command, or is too long."""
@@ -194,13 +194,13 @@ class LineBlocks:
         """
         self._kept = lines.split()[::-1]
         reading = read_lines(self, after=self.number)
-        while self._kept and (found := next(reading, None)) is not None:
-            yield found
+        while self._kept and (command := next(reading, None)) is not None:
+            yield command
 
-    def placed(self, lines: Lines, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
-        """Return the commands of a block with their places."""
+    def with_locations(self, lines: Lines, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+        """Return the commands of a block with their locations."""
         numbered = enumerate(zip(lines.split(), commands, strict=True), self.number + 1)
-        return [(InputPlace(number, records=((number, line),)), command) for number, (line, command) in numbered]
+        return [(InputLocation(number, records=((number, line),)), command) for number, (line, command) in numbered]
 
     def finish(self, lines: Lines, commands: Sequence[ReadCommand]) -> None:
         """Count the lines of a block that is done."""
@@ -210,7 +210,7 @@ class LineBlocks:
         """Return the next line of those that are read again, or of the file."""
         if self._kept:
             return self._kept.pop()
-        line = self._rest.readline(limit)
+        line = self._unread.readline(limit)
         return line if line.endswith(b"\n") else line + self._file.readline(limit - len(line))
 
 
@@ -246,7 +246,7 @@ def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterato
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST_LINE)
             yield (
-                InputPlace(number, records=((number, b""),)),
+                InputLocation(number, records=((number, b""),)),
                 Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
             )
             last = number
@@ -260,8 +260,8 @@ def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterato
                 raise Refused("malformed", "file", None, detail, remedy="remove the blank lines")
         else:
             last = number
-            place = InputPlace(number, records=((number, line),))
-            yield _parse_received(place, text, recorded_at) if recorded_at else (place, _parse(text))
+            location = InputLocation(number, records=((number, line),))
+            yield _parse_received(location, text, recorded_at) if recorded_at else (location, _parse(text))
 
 
 def _parse(line: bytes) -> AnyCommand | Refused:
@@ -271,21 +271,21 @@ def _parse(line: bytes) -> AnyCommand | Refused:
         return refused
 
 
-def _parse_received(place: InputPlace, line: bytes, field: str) -> ReadCommand:
+def _parse_received(location: InputLocation, line: bytes, field: str) -> ReadCommand:
     """Return a command and the instant in a field beside it. Refuses: malformed, bad_instant, naive_instant."""
     try:
         parts = _PARTS.decode(line)
     except (msgspec.DecodeError, RecursionError):
-        return place, _parse(line)  # which refuses it in its own words
+        return location, _parse(line)  # which refuses it in its own words
     try:
         if field not in parts:
             raise Refused("malformed", field, None, "the line has no such field, which says when it was received")
         time = read_instant(msgspec.json.decode(parts[field]), field)
     except (Refused, msgspec.DecodeError, RecursionError) as fault:
-        return place, fault if isinstance(fault, Refused) else Refused("bad_instant", field)
+        return location, fault if isinstance(fault, Refused) else Refused("bad_instant", field)
     if field not in _COMMAND_FIELDS:
         del parts[field]
-    return place._replace(recorded_at=time), _parse(msgspec.json.encode(parts))
+    return location._replace(recorded_at=time), _parse(msgspec.json.encode(parts))
 
 
 # --- Blocks of commands that another process reads while those before them are recorded.
@@ -365,9 +365,9 @@ class ReadAhead(Generic[Block]):
                 reading.cancel()
         return self._blocks.again(block)
 
-    def placed(self, block: Block, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
-        """Return commands that `read` has returned with their places."""
-        return self._blocks.placed(block, commands)
+    def with_locations(self, block: Block, commands: Sequence[AnyCommand]) -> list[ReadCommand]:
+        """Return commands that `read` has returned with their locations."""
+        return self._blocks.with_locations(block, commands)
 
     def finish(self, block: Block, commands: Sequence[ReadCommand]) -> None:
         """End a block; after many commands, start the other process."""

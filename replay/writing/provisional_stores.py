@@ -110,32 +110,32 @@ class OverlayRows(Rows):
         self.location = base.location
         self._base = base
         self._fork: int | None = None
-        self._own = Memory()
+        self._added = Memory()
 
     def fork(self, position: int) -> None:
         """Branch off at a log position: later rows of the base are not read."""
-        self._fork, self._own = position, Memory(position)
+        self._fork, self._added = position, Memory(position)
 
     def select(self, after: int, limit: int) -> StoredRows:
         if self._fork is None:
             return self._base.select(after, limit)
         below = self._base.select(after, min(limit, self._fork - after)) if after < self._fork else []
         reached = after + len(below)
-        return [*below, *self._own.select(reached, limit - len(below))] if reached >= self._fork else below
+        return [*below, *self._added.select(reached, limit - len(below))] if reached >= self._fork else below
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
         below = [position for position in positions if self._fork is None or position <= self._fork]
-        return (self._base.select_at(below) if below else []) or self._own.select_at(positions)
+        return (self._base.select_at(below) if below else []) or self._added.select_at(positions)
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         if self._fork is None:
             return self._base.select_typed(after, limit)
         if after < self._fork:
             return self._base.select_typed(after, min(limit, self._fork - after))
-        return self._own.select_typed(after, limit)
+        return self._added.select_typed(after, limit)
 
     def newest(self) -> int:
-        return self._base.newest() if self._fork is None else self._own.newest()
+        return self._base.newest() if self._fork is None else self._added.newest()
 
     def heads(self, most: int) -> Sequence[tuple[str, int]]:
         return self._base.heads(most)
@@ -150,12 +150,12 @@ class OverlayRows(Rows):
     @contextmanager
     def turn(self) -> Iterator["OverlayRows"]:
         """As `Rows` has it; no other process appends here."""
-        with self._own.turn():
+        with self._added.turn():
             yield self
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """As `Transaction` has it; the rows are lost when the branch is closed."""
-        self._own.insert(rows)
+        self._added.insert(rows)
 
     def close(self) -> None:
         self._base.close()

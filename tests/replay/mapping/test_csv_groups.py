@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import Points, SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
-from forecast_ledger.replay.writing.command_lines import InputPlace
+from forecast_ledger.replay.writing.command_lines import InputLocation
 from tests.replay.cli.test_main import opened, run
 
 # The columns are those of a hub's model output.
@@ -47,7 +47,7 @@ def quantile(model: str, level: str, value: str, place: str = "oslo", at: str = 
     return f"{model},{place},{at},quantile,{level},{value}\n".encode()
 
 
-def read(*rows: bytes) -> list[tuple[InputPlace, SubmitForecast | Refused]]:
+def read(*rows: bytes) -> list[tuple[InputLocation, SubmitForecast | Refused]]:
     """The commands of these rows, with their places."""
     found = []
     for place, said in read_rows(parse_map(MAP), io.BytesIO(HEADER + b"".join(rows))).commands:

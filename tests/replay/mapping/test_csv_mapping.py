@@ -28,7 +28,7 @@ from forecast_ledger.replay.mapping import csv_reader
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, parse_template
 from forecast_ledger.replay.mapping.csv_mapping import COMMAND_TYPES, parse_map, read_rows
 from forecast_ledger.replay.mapping.csv_reader import read_records, with_line_feeds
-from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, InputPlace
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, InputLocation
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 
@@ -484,7 +484,7 @@ def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path:
 
 def test_a_part_of_a_field_is_of_the_fields_columns() -> None:
     """`range.lower` of what the map says of `range`, `cdf[3]` of `cdf`."""
-    place = InputPlace(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
+    place = InputLocation(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
     assert place.columns_of(Refused("bad_number", "range.lower")) == ["Lower", "Upper"]
     assert place.columns_of(Refused("bad_number", "cdf[3]")) == ["CDF"]
     assert not place.columns_of(Refused("bad_number", "other"))
