@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from forecast_ledger.projections.studies.estimates import Near, order_bounds
 
 _WORDS = 8  # 32-bit words in a SHA-256
 _RANGE = 1 << 32  # values of a word
+_KEPT = 1 << 14  # digests of one call that are kept for the next ones: 512 KiB
 
 
 class Units(NamedTuple):
@@ -105,7 +107,7 @@ def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     >>> signs(b"seed", 2, 3).shape, {*signs(b"seed", 2, 300).flat}
     ((2, 3), {np.int64(1), np.int64(-1)})
     """
-    digests = _digests(seed + b"sign", replicates, -(-units // (32 * _WORDS)))
+    digests = _digests(seed + b"sign", range(replicates), -(-units // (32 * _WORDS)))
     bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(replicates, -1)[:, :units]
     return 2 * bits.astype(np.int64) - 1
 
@@ -124,10 +126,8 @@ def chances(seed: bytes, replicates: range, probability: Int64Array, cluster: In
     [[False, True], [False, True]]
     """
     units = int(cluster.max(initial=-1)) + 1
-    stems = [seed + b"chance" + replicate.to_bytes(4, "big") for replicate in replicates]
-    tails = [counter.to_bytes(4, "big") for counter in range(-(-units // 4))]
-    digests = b"".join([sha256(stem + tail).digest() for stem in stems for tail in tails])
-    words = (np.frombuffer(digests, ">u8").reshape(len(stems), -1)[:, :units] >> 2).astype(np.int64)
+    digests = _digests(seed + b"chance", replicates, -(-units // 4))
+    words = (np.frombuffer(digests, ">u8").reshape(len(replicates), -1)[:, :units] >> 2).astype(np.int64)
     limits = int64_array([-(-(each << 62) // PROBABILITY) for each in probability.tolist()])
     below: BoolArray = words[:, cluster] < limits
     return below
@@ -137,7 +137,7 @@ def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
     if units == 1:
         return np.ones((replicates, 1), np.int64)
     limit = _RANGE - _RANGE % units
-    digests = _digests(prefix, replicates, -(-units // _WORDS))
+    digests = _digests(prefix, range(replicates), -(-units // _WORDS))
     words = np.frombuffer(digests, ">u4").reshape(replicates, -1)[:, :units].astype(np.int64)
     for replicate in np.flatnonzero((words >= limit).any(axis=1)).tolist():
         words[replicate] = _accepted(prefix, replicate, units, limit)
@@ -145,11 +145,21 @@ def _stratum(prefix: bytes, replicates: int, units: int) -> Int64Array:
     return np.bincount(flat, minlength=replicates * units).reshape(replicates, units)
 
 
-def _digests(prefix: bytes, replicates: int, counters: int) -> bytes:
-    """Return the digests of each replicate, one after another: those of the first counters."""
+def _digests(prefix: bytes, replicates: range, counters: int) -> bytes:
+    """Return the digests of each replicate, one after another: those of the first counters.
+
+    Many calls have the same arguments: the participants of a contest have the same words, and so have some tables.
+    """
+    return (_kept_digests if len(replicates) * counters <= _KEPT else _new_digests)(prefix, replicates, counters)
+
+
+def _new_digests(prefix: bytes, replicates: range, counters: int) -> bytes:
     ends = [counter.to_bytes(4, "big") for counter in range(counters)]
-    stems = [prefix + replicate.to_bytes(4, "big") for replicate in range(replicates)]
-    return b"".join([b"".join([sha256(stem + end).digest() for end in ends]) for stem in stems])
+    stems = [prefix + replicate.to_bytes(4, "big") for replicate in replicates]
+    return b"".join([sha256(stem + end).digest() for stem in stems for end in ends])
+
+
+_kept_digests = lru_cache(maxsize=64)(_new_digests)
 
 
 def _accepted(prefix: bytes, replicate: int, units: int, limit: int) -> Int64Array:
