@@ -249,11 +249,11 @@ class ClaimDifference(NamedTuple):
 class Claim(NamedTuple):
     """The header of a published table, and its rows, which are read once.
 
-    places: column of ours -> the index of its cell. skipped: names of the file's columns that are not compared.
+    cell_of: column of ours -> the index of its cell. skipped: names of the file's columns that are not compared.
     decimal_comma: whether its numbers have a comma before the decimals.
     """
 
-    places: dict[str, int]
+    cell_of: dict[str, int]
     width: int
     delimiter: str
     skipped: list[str]
@@ -297,9 +297,9 @@ def read_claim(
         raise _bad("the file has no header", f"name columns in its first line: {', '.join(ours)}")
     for name in sorted({*renamed, *ignored} - {*header}):
         raise _bad(f"the file has no column {name!r}", f"it has: {', '.join(filter(None, header))}")
-    places: dict[str, int] = {}
+    cell_of: dict[str, int] = {}
     skipped = []
-    for place, name in enumerate(header):
+    for index, name in enumerate(header):
         column = renamed.get(name, _plain(name))
         if not name or name in ignored or (others and column not in ours):
             skipped.append(name)
@@ -307,31 +307,31 @@ def read_claim(
             near = nearest(column, ours)
             wrong = f"our table has no column {name!r}{f'; the nearest is {near}' * bool(near)}"
             raise _bad(wrong, f"use --rename '{name}={near or 'COLUMN'}' or --ignore '{name}'")
-        elif column in places:
+        elif column in cell_of:
             raise _bad(f"the file has the column {column!r} twice", "leave one of them out")
         else:
-            places[column] = place
-    numbers = [places[column.name] for column in columns if column.name in places and column.kind not in _COMPARED_AS]
-    return Claim(places, len(header), delimiter, skipped, records, _has_decimal_comma(text, delimiter, numbers))
+            cell_of[column] = index
+    numbers = [cell_of[column.name] for column in columns if column.name in cell_of and column.kind not in _COMPARED_AS]
+    return Claim(cell_of, len(header), delimiter, skipped, records, _has_decimal_comma(text, delimiter, numbers))
 
 
-def _has_decimal_comma(text: bytes, delimiter: str, places: Sequence[int]) -> bool:
-    """Return whether the numbers of a file, in the cells at these places, have a comma before the decimals.
+def _has_decimal_comma(text: bytes, delimiter: str, cells: Sequence[int]) -> bool:
+    """Return whether the numbers of a file, in the cells with these indices, have a comma before the decimals.
 
     So it is if a number can only be read so, or has a comma in a file with semicolons, and no number can only be read
     with a decimal point: 1,5 and 0,125 can only be read so, 1,234 both ways, and 1,234.5 and 0.5 only the other way.
     """
     if b"," not in text or (delimiter == "," and b'"' not in text):
         return False
-    found = False
+    has_comma = False
     for _, row in read_records(io.BytesIO(text), delimiter):
-        for cell in [] if isinstance(row, Refused) else [row[place] for place in places if place < len(row)]:
+        for cell in [] if isinstance(row, Refused) else [row[index] for index in cells if index < len(row)]:
             if "," in cell or "." in cell:
                 point, comma = read_number(cell), read_number(cell, decimal_comma=True)
                 if point and not comma:
                     return False
-                found = found or (comma is not None and ("," in cell and (not point or delimiter == ";")))
-    return found
+                has_comma = has_comma or (comma is not None and ("," in cell and (not point or delimiter == ";")))
+    return has_comma
 
 
 def records_of(claim: Claim) -> Iterator[tuple[int, list[str]]]:
@@ -356,8 +356,8 @@ class Comparison:
         self._table, self._claim, self._partial = table, claim, partial
         self._kinds = {column.name: column.kind for column in table.columns}
         self._whole_key = CATALOGUE[table.name].key
-        self._key = [name for name in self._whole_key if name in claim.places]
-        absent = [name for name in self._whole_key if name not in claim.places]
+        self._key = [name for name in self._whole_key if name in claim.cell_of]
+        absent = [name for name in self._whole_key if name not in claim.cell_of]
         if not self._key:
             wrong = f"the file has no column of the key of {table.name}: {', '.join(absent)}"
             raise _bad(wrong, "rename one with --rename 'THEIRS=COLUMN'")
@@ -378,7 +378,7 @@ class Comparison:
         seen, strange = set[tuple[Any, ...]](), 0
         for line, cells in records_of(self._claim):
             self.rows += 1
-            texts = {name: cells[place] for name, place in self._claim.places.items()}
+            texts = {name: cells[index] for name, index in self._claim.cell_of.items()}
             self.contests |= {text for name, text in texts.items() if name == "contest" and text}
             comma = self._claim.decimal_comma
             key = tuple(_key_value(texts[name], self._kinds[name], decimal_comma=comma) for name in self._key)

@@ -106,9 +106,9 @@ class RowChecker:
         if [_TAG_BYTES[type(decoded.event)] for decoded in page] == topics:
             return
         for decoded in page:
-            tag, place = TAGS[type(decoded.event)], decoded.position - after - 1
-            if 0 <= place < len(topics) and topics[place] != tag.encode():
-                topic = topics[place]
+            tag, index = TAGS[type(decoded.event)], decoded.position - after - 1
+            if 0 <= index < len(topics) and topics[index] != tag.encode():
+                topic = topics[index]
                 shown = topic.decode(errors="replace") if isinstance(topic, bytes) else str(topic)
                 wrong = f"the event has type {tag}, but the store's column has {shown[:_LONGEST]}"
                 self.note(Corrupt(decoded.position, wrong, "store"))

@@ -120,11 +120,11 @@ def drawn_by_amount(start: int, amounts: Sequence[int], size: int) -> dict[int, 
     >>> drawn_by_amount(50, [10, 60, 30], 2)  # the units 25 and 75
     {2: 1, 3: 1}
     """
-    sums, found = [*accumulate(amounts)], dict[int, int]()
+    sums, counts = [*accumulate(amounts)], dict[int, int]()
     for number in range(size):
         item = bisect_right(sums, (number * sums[-1] + start) // size) + 1
-        found[item] = found.get(item, 0) + 1
-    return found
+        counts[item] = counts.get(item, 0) + 1
+    return counts
 
 
 def upper_limit(wrong: int, size: int, confidence: int) -> int:
@@ -142,11 +142,11 @@ def upper_limit(wrong: int, size: int, confidence: int) -> int:
 
     def is_rare(rate: int) -> bool:
         """Return whether so few errors have at most the chance that the confidence leaves, at a rate in millionths."""
-        rest, chance = MILLION - rate, 0
+        sound, chance = MILLION - rate, 0
         for j in range(wrong + 1):
-            chance += comb(size, j) * rate**j * rest ** (wrong - j)
+            chance += comb(size, j) * rate**j * sound ** (wrong - j)
         whole: int = MILLION**size
-        few: int = chance * rest ** (size - wrong)  # the chance of so few errors, 1/whole
+        few: int = chance * sound ** (size - wrong)  # the chance of so few errors, 1/whole
         return few * 100 <= (100 - confidence) * whole
 
     return bisect_left(range(MILLION), True, key=is_rare)
@@ -162,11 +162,11 @@ def evaluate(file: IO[bytes], season_at: Callable[[int], Replay], confidence: in
     Raises Refused: bad_csv (not a sheet, or not one of this log), what `season_at` raises; ValueError: see `draw`.
     """
     claim = read_claim(file, SHEET, others=True)
-    if lacking := [column.name for column in SHEET if column.name not in {*claim.places, *_FILLED_IN - {"found"}}]:
+    if lacking := [column.name for column in SHEET if column.name not in {*claim.cell_of, *_FILLED_IN - {"found"}}]:
         raise _bad(f"the sheet has no column {', '.join(lacking)}")
     lines = {}
     for line, cells in islice(records_of(claim), MOST + 1):
-        lines[line] = {name: cells[place] for name, place in claim.places.items()}
+        lines[line] = {name: cells[index] for name, index in claim.cell_of.items()}
     if len(lines) > MOST:
         raise _bad(f"the sheet has more than {MOST:,} rows, the most that a sample has")
     first = next(iter(lines.values()), None)
@@ -195,11 +195,11 @@ def _examined(sample: Sample, lines: dict[int, dict[str, str]], *, decimal_comma
         for name, drawn in row.items():
             if name not in _FILLED_IN and not agrees(cells[name], drawn, kinds[name], decimal_comma=decimal_comma):
                 raise _bad(f"line {line}: {name}: the sheet has {cells[name]!r}, and this log gives {drawn!r}")
-        recorded, found = row[sample.by], cells["found"]
-        if not found or not agrees(found, recorded, kinds[sample.by], decimal_comma=decimal_comma):
+        recorded, examined = row[sample.by], cells["found"]
+        if not examined or not agrees(examined, recorded, kinds[sample.by], decimal_comma=decimal_comma):
             wrong += row["times"]
             about = " ".join(filter(None, (row["contest"], row["question"], row["participant"])))
-            what = f"found {found}, recorded {recorded}" if found else "nothing found, which counts as wrong"
+            what = f"found {examined}, recorded {recorded}" if examined else "nothing found, which counts as wrong"
             findings.append(f"line {line}: {about}: {what}{': ' * bool(remark := cells.get('remark', ''))}{remark}")
     return wrong, findings
 
@@ -218,13 +218,13 @@ def _by_chance(season: Replay, size: int, contest: str | None) -> Sample:
     prizes = {(row["contest"], row["participant"]): row["prize"] for row in season.table("prizes").rows()}
     trails, rows = dict[str, Trails](), []
     for number, row in zip(numbers, table.rows_at(np.array(numbers, np.int64) - 1).rows(), strict=True):
-        where, asked, who = row["contest"], row["question"], row["participant"]
+        where, question, who = row["contest"], row["question"], row["participant"]
         if where not in trails:
             trails[where] = Trails(facts, where)
-        trail = trails[where].of(who, asked)
-        known = {"document": documents_text(facts, [asked]), "events": positions_text(trail.events())}
+        trail = trails[where].of(who, question)
+        known = {"document": documents_text(facts, [question]), "events": positions_text(trail.events())}
         amounts = {"score": row["score"], "amount": prizes.get((where, who)), "times": 1}
-        key = {"item": number, "by": "score", "contest": where, "question": asked, "participant": who}
+        key = {"item": number, "by": "score", "contest": where, "question": question, "participant": who}
         rows.append(_row(season, **key, **known, **amounts))
     return Sample("score", len(table), 0, len(rows), rows)
 

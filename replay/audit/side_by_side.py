@@ -91,7 +91,7 @@ class Given(NamedTuple):
 class _Surroundings(NamedTuple):
     """What is true of forecasts wherever they are in the log.
 
-    questions: as each was first opened; the code by which processes name a question is its place. changed: those whose
+    questions: as each was first opened; the code by which processes name a question is its index. changed: those whose
     outcomes change. several: participants with several ids. Forecasts on these, or of these, are never plain.
     """
 
@@ -102,16 +102,16 @@ class _Surroundings(NamedTuple):
     @classmethod
     def of(cls, events: Iterable[str]) -> "_Surroundings":
         """Read them from the events of a log."""
-        found = cls({}, set(), set())
+        surroundings = cls({}, set(), set())
         for event in map(json.Decoder(AnyEvent).decode, events):
             match event:
                 case QuestionOpened():
-                    found.questions.setdefault(event.question, event)
+                    surroundings.questions.setdefault(event.question, event)
                 case OutcomesChanged():
-                    found.changed.add(event.question)
+                    surroundings.changed.add(event.question)
                 case ParticipantRenamed():
-                    found.several.update((event.participant, event.to))
-        return found
+                    surroundings.several.update((event.participant, event.to))
+        return surroundings
 
 
 class _Reader(NamedTuple):
@@ -204,10 +204,10 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: 
     if decided and (filed := file_page(whole.facts, decided)) is not None:
         whole.columns.append(filed)
     if len(page.ids):
-        asked, places = np.unique(forecasts.question, return_inverse=True)
-        known = int64_array([whole.facts.question_codes.codes[names[code]] for code in asked.tolist()])
-        own = forecasts._replace(question=known[places], participant=codes[forecasts.participant])
-        whole.columns.append(file_columns(whole.facts, own))
+        distinct, inverse = np.unique(forecasts.question, return_inverse=True)
+        known = int64_array([whole.facts.question_codes.codes[names[code]] for code in distinct.tolist()])
+        renumbered = forecasts._replace(question=known[inverse], participant=codes[forecasts.participant])
+        whole.columns.append(file_columns(whole.facts, renumbered))
     return True
 
 
@@ -255,14 +255,14 @@ def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
     started, last = rows.last.digest, before.command_id if before else ""
     read = rows.pages(reader.store.pages_with_types(after=after, end=end))
     for page, following in pairwise(chain(read, [list[Recorded]()])):
-        own = [recorded.command_id for recorded in page]
+        command_ids = [recorded.command_id for recorded in page]
         # The command of the last row of all may go on: it counts as one that does.
-        nexts = [*own[1:], following[0].command_id if following else own[-1]]
+        nexts = [*command_ids[1:], following[0].command_id if following else command_ids[-1]]
         plain = [
             command not in beside and _is_plain(recorded, reader)
-            for recorded, command, *beside in zip(page, own, [last, *own[:-1]], nexts, strict=True)
+            for recorded, command, *beside in zip(page, command_ids, [last, *command_ids[:-1]], nexts, strict=True)
         ]
-        last = own[-1]
+        last = command_ids[-1]
         made = [recorded for recorded, is_plain in zip(page, plain, strict=True) if is_plain]
         others = [log.encode_row(recorded) for recorded, is_plain in zip(page, plain, strict=True) if not is_plain]
         ids = [recorded.command_id for recorded in made]

@@ -48,7 +48,7 @@ class Trails:
         self._answers = _answers(facts, contest)
         self._labels = facts.participant_codes.codes
         order = np.lexsort((rows.position, rows.question, rows.participant))
-        self._people, self._asked, self._positions = (
+        self._people, self._questions_of_rows, self._positions = (
             column[order] for column in (rows.participant, rows.question, rows.position)
         )
 
@@ -56,28 +56,28 @@ class Trails:
         """Return the trail of a participant on one question, or on all of the contest."""
         code = self._labels.get(participant, -1)
         begin, end = self._people.searchsorted([code, code + 1]).tolist()
-        found = [
-            (self._questions[asked], position)
-            for asked, position in zip(
-                self._asked[begin:end].tolist(), self._positions[begin:end].tolist(), strict=True
+        forecasts = [
+            (self._questions[code_of_question], position)
+            for code_of_question, position in zip(
+                self._questions_of_rows[begin:end].tolist(), self._positions[begin:end].tolist(), strict=True
             )
-            if question in {None, self._questions[asked]}
+            if question in {None, self._questions[code_of_question]}
         ]
-        names = list(dict.fromkeys(name for name, _ in found))
+        names = list(dict.fromkeys(name for name, _ in forecasts))
         answers = {self._answers[name] for name in names if name in self._answers}
-        return Trail(names, sorted(position for _, position in found), sorted(answers))
+        return Trail(names, sorted(position for _, position in forecasts), sorted(answers))
 
 
 def _answers(facts: Facts, contest: Contest) -> dict[str, int]:
     """Return the log position of the answer that counts for each question of a contest that has one."""
-    found: dict[str, int] = {}
-    for each in facts.settlements:
-        if each.question in contest.entries and each.position <= contest.as_of(facts):
-            question = facts.questions[each.question].question
-            found.pop(question, None)
-            if each.settles:
-                found[question] = each.position
-    return found
+    positions: dict[str, int] = {}
+    for settlement in facts.settlements:
+        if settlement.question in contest.entries and settlement.position <= contest.as_of(facts):
+            question = facts.questions[settlement.question].question
+            positions.pop(question, None)
+            if settlement.settles:
+                positions[question] = settlement.position
+    return positions
 
 
 def positions_text(positions: Sequence[int]) -> str:
@@ -86,7 +86,7 @@ def positions_text(positions: Sequence[int]) -> str:
     >>> positions_text([1, 2, 3, 7, 9, 10])
     '1..3 7 9..10'
     """
-    ends = [place for place in range(1, len(positions)) if positions[place] != positions[place - 1] + 1]
+    ends = [index for index in range(1, len(positions)) if positions[index] != positions[index - 1] + 1]
     runs = [(positions[a], positions[b - 1]) for a, b in zip([0, *ends], [*ends, len(positions)], strict=True) if a < b]
     return _joined([str(first) if first == last else f"{first}..{last}" for first, last in runs])
 
@@ -137,7 +137,7 @@ def tie_out(projections: Projections, name: str) -> tuple[list[dict[str, Any]], 
     board = {row["participant"]: row for row in projections.table("leaderboard").only("contest", name).rows()}
     rows: list[dict[str, Any]] = []
     for row in projections.table("prizes").only("contest", name).rows():
-        who, place = row["participant"], board.get(row["participant"])
+        who, board_row = row["participant"], board.get(row["participant"])
         if not Fraction(row["prize"]) and not Fraction(row["paid"]):
             continue
         trail, payment = trails.of(who), contest.paid.get(who)
@@ -152,7 +152,7 @@ def tie_out(projections: Projections, name: str) -> tuple[list[dict[str, Any]], 
                 "forecasts": positions_text(trail.forecasts),
                 "answers": positions_text(trail.answers),
                 "sealed_at": None if sealed is None else sealed.position,
-                **{column: None if place is None else place[column] for column in ("score", "take")},
+                **{column: None if board_row is None else board_row[column] for column in ("score", "take")},
                 "prize": row["prize"],
                 "paid_at": None if payment is None else payment.position,
                 "paid": row["paid"],
@@ -244,12 +244,15 @@ def matched(rows: Sequence[dict[str, Any]], lines: Sequence[Line]) -> list[dict[
     owned: dict[str | None, list[Line]] = {}
     for line in lines:
         owned.setdefault(_owner(line, people), []).append(line)
-    found = [_with_bank(row, owned.get(row["participant"], [])) for row in rows[:-1]]
-    found += [
+    lines_with_bank = [_with_bank(row, owned.get(row["participant"], [])) for row in rows[:-1]]
+    lines_with_bank += [
         dict.fromkeys(BANKED) | {"row": f"line {line.number}"} | _told([line]) | {"bank": "surplus"}
         for line in owned.get(None, [])
     ]
-    return [*found, rows[-1] | {"bank": None, "bank_amount": _shown(sum((line.amount for line in lines), Fraction(0)))}]
+    return [
+        *lines_with_bank,
+        rows[-1] | {"bank": None, "bank_amount": _shown(sum((line.amount for line in lines), Fraction(0)))},
+    ]
 
 
 def _owner(line: Line, people: Sequence[tuple[str, str]]) -> str | None:

@@ -257,8 +257,8 @@ def _begun(log: Log, store: StoredLog, cut: Cut, *, side_by_side: bool, files: b
     def text(position: int) -> TextKept:
         return _text(store, position)
 
-    if side_by_side and (found := verified_beginning(log, store, Audit(text), files=files)) is not None:
-        return found
+    if side_by_side and (beginning := verified_beginning(log, store, Audit(text), files=files)) is not None:
+        return beginning
     rows = RowChecker(cut)
     for fault in store.faults() if files else ():
         rows.note(Corrupt(fault.position or 1, fault.message, "store"))
@@ -313,8 +313,8 @@ def _first_forms(audit: Audit) -> str:
         return ""
     says = f"; {_commands(count)}, up to log position {last}, are known by digests from before the normal form"
     if lossy:
-        places = ", ".join(map(str, listed)) + f" and {lossy - len(listed):,} more" * (lossy > len(listed))
-        says += f"; {_commands(lossy)} had fields that the events do not record, and were not compared: {places}"
+        positions = ", ".join(map(str, listed)) + f" and {lossy - len(listed):,} more" * (lossy > len(listed))
+        says += f"; {_commands(lossy)} had fields that the events do not record, and were not compared: {positions}"
     return says
 
 

@@ -53,12 +53,12 @@ _OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small par
 class Task(NamedTuple):
     """Some questions, by code, the facts about them, and the forecasts on them that are not in segments.
 
-    The questions of `own` and `rest` are numbered from 0.
+    The questions of `facts` and `unsealed` are numbered from 0.
     """
 
     questions: Int64Array
-    own: QuestionFacts
-    rest: list[ForecastPage]
+    facts: QuestionFacts
+    unsealed: list[ForecastPage]
 
 
 class Shared(NamedTuple):
@@ -73,8 +73,8 @@ class Shared(NamedTuple):
 
     def score(self, task: Task) -> QuestionPart:
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
-        facts = with_questions(self.facts, task.own)
-        forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.rest)
+        facts = with_questions(self.facts, task.facts)
+        forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.unsealed)
         return score(replace(facts, held=forecasts), self.wanted).numbered(task.questions)
 
 
@@ -111,31 +111,31 @@ def tasks(
     contest: the only one in which they are scored. facts: those of the log, if they are at hand.
     """
     facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
-    for part, rest in zip(parts, _rest_of(frame, parts), strict=True):
-        yield Task(part, facts.on(part.tolist(), contest), rest)
+    for part, unsealed in zip(parts, _unsealed_forecasts(frame, parts), strict=True):
+        yield Task(part, facts.on(part.tolist(), contest), unsealed)
 
 
-def _rest_of(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastPage]]:
+def _unsealed_forecasts(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastPage]]:
     """Yield the forecasts that are not in segments on the questions of each part, which are numbered from 0."""
-    rest = frame.frame.rest
-    if not rest:
+    unsealed = frame.frame.rest
+    if not unsealed:
         yield from ([] for _ in parts)
         return
-    whole = ForecastPage(*map(np.concatenate, zip(*rest, strict=True)))
-    task_of, place = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
+    whole = ForecastPage(*map(np.concatenate, zip(*unsealed, strict=True)))
+    task_of, index_in_part = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
     for number, part in enumerate(parts):
-        task_of[part], place[part] = number, np.arange(len(part))
-    own, whole = task_of[whole.question], whole._replace(question=place[whole.question])
-    order = stable_order(own)
-    limits = np.searchsorted(own[order], np.arange(len(parts) + 1)).tolist()
+        task_of[part], index_in_part[part] = number, np.arange(len(part))
+    tasks_of_rows, whole = task_of[whole.question], whole._replace(question=index_in_part[whole.question])
+    order = stable_order(tasks_of_rows)
+    limits = np.searchsorted(tasks_of_rows[order], np.arange(len(parts) + 1)).tolist()
     start = np.cumsum(whole.lengths) - whole.lengths
     for first, end in itertools.pairwise(limits):
         rows = order[first:end]
         size = whole.lengths[rows]
         inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         *each, numbers = whole
-        own_numbers = numbers[np.repeat(start[rows], size) + inside]
-        yield [ForecastPage._make([*(column[rows] for column in each), own_numbers])] if len(rows) else []
+        row_numbers = numbers[np.repeat(start[rows], size) + inside]
+        yield [ForecastPage._make([*(column[rows] for column in each), row_numbers])] if len(rows) else []
 
 
 _SIGNED = tuple(np.iinfo(kind) for kind in (np.int8, np.int16, np.int32))
@@ -404,8 +404,8 @@ class InParts(Projections):
         if name == "score_parts":
             size, power = min(size * _FORECAST // _SCORE_PART, MOST_PARTS), 2
         for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
-            own = None if contest is None else facts.contests[contest].entries
-            parts = divide(self._frame, size, own, power)
+            entries = None if contest is None else facts.contests[contest].entries
+            parts = divide(self._frame, size, entries, power)
             for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest, by_question)):
                 yield self.as_table(name, part.tables[name])
 
@@ -423,12 +423,12 @@ def forecasts_within(memory: int, engine: Engine, questions: int) -> int:
     started = processors() if engine == "processes" else 0
     tasks = started + 1 if started else processors() if engine == "threads" else 1  # this process has the results
     base = _PROCESS * (started + 1) + _QUESTION * questions
-    own = (memory - base) // tasks
-    if own < _LEAST * _FORECAST:
+    share = (memory - base) // tasks
+    if share < _LEAST * _FORECAST:
         least = -(-(base + _LEAST * _FORECAST * tasks) >> 20)
         detail = f"{memory >> 20} MiB is too little for the engine {engine} and {questions:,} questions"
         raise Refused("out_of_range", "memory", None, detail, remedy=f"give {least} MiB or more")
-    return own // _FORECAST
+    return share // _FORECAST
 
 
 _PROCESS = 150 << 20  # bytes that a process needs for itself, about

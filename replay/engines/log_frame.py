@@ -43,12 +43,12 @@ class LogFrame(NamedTuple):
 
 
 def read_forecasts_on(
-    facts: Facts, sealed: SealedForecasts, questions: Int64Array, rest: list[ForecastPage]
+    facts: Facts, sealed: SealedForecasts, questions: Int64Array, unsealed: list[ForecastPage]
 ) -> Forecasts:
-    """Return the checked forecasts on some questions, by code: those in segments, and the rest.
+    """Return the checked forecasts on some questions, by code: those in segments, and the unsealed ones.
 
     facts: of the log, with or without forecasts. All that this takes can be pickled. Raises Corrupt (one does not fit
     its question, or a file is not as its segment states), Unavailable (no pyarrow).
     """
     names = [facts.questions[code].question for code in questions.tolist()]
-    return forecasts_on(facts, sealed.on(names), rest)
+    return forecasts_on(facts, sealed.on(names), unsealed)

@@ -172,8 +172,8 @@ def without_interrupts() -> Iterator[None]:
     finally:
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        for signal_number, handler in handlers.items():
+            signal.signal(signal_number, handler)
         for number in held[:1]:
             signal.raise_signal(number)
 

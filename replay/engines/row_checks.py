@@ -28,8 +28,8 @@ class RowRange(NamedTuple):
     end: int
 
 
-class _Asked(NamedTuple):
-    """What a process is asked. chain: of the last segment; the manifest could be a longer one by now."""
+class _Request(NamedTuple):
+    """What a process is to check. chain: of the last segment; the manifest could be a longer one by now."""
 
     folder: str
     chain: str
@@ -64,8 +64,8 @@ def are_intact(folder: Path, manifest: SegmentManifest) -> bool:
     started = list[subprocess.Popen[bytes]]()
     try:
         for number in range(min(count, len(ranges))):
-            asked = _Asked(str(folder.absolute()), manifest.segments[-1].chain, ranges[number::count])
-            started.append(_start(asked))
+            request = _Request(str(folder.absolute()), manifest.segments[-1].chain, ranges[number::count])
+            started.append(_start(request))
         return all(process.wait() == 0 for process in started)
     except OSError:
         return False
@@ -75,21 +75,21 @@ def are_intact(folder: Path, manifest: SegmentManifest) -> bool:
             process.wait()
 
 
-def _start(asked: _Asked) -> "subprocess.Popen[bytes]":
+def _start(request: _Request) -> "subprocess.Popen[bytes]":
     """Start a process that answers by its exit code: 0 if all rows are right."""
     program = [sys.executable, "-c", _PROGRAM.format(path=sys.path, module=__name__)]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet)  # noqa: S603 - this package
-    assert process.stdin is not None  # noqa: S101 - a pipe, as asked
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
     with process.stdin as pipe:
-        pipe.write(json.encode(asked))
+        pipe.write(json.encode(request))
     return process
 
 
 def answer() -> None:
     """Answer what stdin asks, in a process of its own."""
-    asked = json.decode(sys.stdin.buffer.read(), type=_Asked)
-    sys.exit(not ranges_are_intact(Path(asked.folder), asked.chain, asked.ranges))
+    request = json.decode(sys.stdin.buffer.read(), type=_Request)
+    sys.exit(not ranges_are_intact(Path(request.folder), request.chain, request.ranges))
 
 
 def ranges_are_intact(folder: Path, chain: str, ranges: list[RowRange]) -> bool:

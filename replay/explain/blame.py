@@ -31,8 +31,8 @@ from forecast_ledger.replay.explain.diff import (
     AnsweredQuestions,
     Scope,
     can_change,
+    limiting_key,
     market_contests,
-    own_key,
     reads_forecasts,
     reads_scores,
     single_question,
@@ -108,8 +108,8 @@ class _History:
     """A row of a table as of any log position, after one pass through the log."""
 
     def __init__(self, source: Log, table: str, key: dict[str, str]) -> None:
-        self._table, self._key, self._own = table, key, own_key(table, key)
-        self._name = self._own.get("contest", "")
+        self._table, self._key, self._limiting_key = table, key, limiting_key(table, key)
+        self._name = self._limiting_key.get("contest", "")
         self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
         reads = CATALOGUE[table].reads
         self._ticks, self._quotes = "clock" in reads, "quotes" in reads
@@ -123,7 +123,7 @@ class _History:
         labels, contests = self._facts.question_codes.labels, self._facts.contests
         questions = {contest: {labels[code] for code in row.entries} for contest, row in contests.items()}
         self._markets = market_contests(self._facts)
-        scope = Scope(table, self._own, questions, self._markets)
+        scope = Scope(table, self._limiting_key, questions, self._markets)
         self._base = [recorded for recorded in self._base if self._depends(scope, recorded.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [*_candidates(scope, every)]
@@ -219,7 +219,7 @@ class _History:
             yield page
 
     def _collect(self, page: Sequence[Recorded]) -> None:
-        anywhere = {column: part for column, part in self._own.items() if column != "contest"}
+        anywhere = {column: part for column, part in self._limiting_key.items() if column != "contest"}
         scope = Scope(self._table, anywhere, {})
         for recorded in page:
             answered = self._answers.take_in(recorded)
@@ -230,7 +230,7 @@ class _History:
 
     def _on_question(self, forecasts: Forecasts) -> Forecasts:
         """Return the forecasts on the question of the row; all, if it has no question."""
-        if (question := self._own.get("question")) is None or not self._depends_on_forecasts:
+        if (question := self._limiting_key.get("question")) is None or not self._depends_on_forecasts:
             return forecasts
         return forecasts.rows(np.flatnonzero(forecasts.question == self._facts.question_codes.codes.get(question, -1)))
 
@@ -262,7 +262,7 @@ class _History:
         always = isinstance(event, events.QuestionOpened | events.QuestionRescheduled | events.ParticipantRenamed)
         if always or not self._depends_on_forecasts:
             return True
-        contest = self._facts.contests.get(self._own.get("contest", ""))
+        contest = self._facts.contests.get(self._limiting_key.get("contest", ""))
         if isinstance(event, events.PricesQuoted):
             trading = contest is None or contest.opened.rules.trading is not None
             return self._quotes or trading or scope.shows(event)
@@ -271,7 +271,7 @@ class _History:
             return (
                 scope.depends_on(event.question)
                 if about_question
-                else getattr(event, "contest", None) == self._own["contest"]
+                else getattr(event, "contest", None) == self._limiting_key["contest"]
             )
         return True
 
@@ -290,7 +290,7 @@ class _History:
 
     def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:
         """Return the contests that the row depends on, with the questions that it depends on."""
-        contest, question = self._own.get("contest"), self._own.get("question")
+        contest, question = self._limiting_key.get("contest"), self._limiting_key.get("question")
         if contest is not None:
             contests = {name: row for name, row in contests.items() if name == contest}
         if question is not None:

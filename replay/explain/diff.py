@@ -32,15 +32,15 @@ class Scope(NamedTuple):
     markets: Collection[str] | None = None
 
     @property
-    def own(self) -> Mapping[str, Any]:
+    def limiting_key(self) -> Mapping[str, Any]:
         """The part of the key that limits what the row depends on."""
-        return own_key(self.table, self.key)
+        return limiting_key(self.table, self.key)
 
     def depends_on(self, question: str) -> bool:
         """Return whether the row may depend on a question."""
-        if self.own.get("question", question) != question:
+        if self.limiting_key.get("question", question) != question:
             return False
-        contest = self.own.get("contest")
+        contest = self.limiting_key.get("contest")
         return contest is None or question in self.questions.get(contest, ())
 
     def agrees(self, event: events.Event, column: str) -> bool:
@@ -48,16 +48,16 @@ class Scope(NamedTuple):
         value = getattr(event, column, None)
         if value is None or isinstance(event, events.ParticipantRenamed):
             return True
-        return self.depends_on(value) if column == "question" else bool(self.own.get(column, value) == value)
+        return self.depends_on(value) if column == "question" else bool(self.limiting_key.get(column, value) == value)
 
     def shows(self, event: events.PricesQuoted) -> bool:
         """Return whether the row may depend on a quote as a forecast of the market."""
-        contest = self.own.get("contest")
+        contest = self.limiting_key.get("contest")
         shown = self.markets is None or (bool(self.markets) if contest is None else contest in self.markets)
         return shown and any(self.depends_on(quote.question) for quote in event.quotes)
 
 
-def own_key(table: str, key: Mapping[str, Any]) -> Mapping[str, Any]:
+def limiting_key(table: str, key: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the part of a row's key that limits what it depends on: none of it, if rows depend on one another."""
     return {} if CATALOGUE[table].whole else key
 
@@ -285,5 +285,5 @@ def _order(scope: Scope, recorded: Recorded) -> int:
         return 1 if scope.depends_on(event.question) else 4
     if isinstance(event, FORECASTS):
         return 2 if reads_forecasts(scope.table) else 3
-    own = all(getattr(event, name, key[name]) == key[name] for name in ("contest", "participant") if name in key)
-    return 2 if own and hasattr(event, "contest") else 4
+    is_of_row = all(getattr(event, name, key[name]) == key[name] for name in ("contest", "participant") if name in key)
+    return 2 if is_of_row and hasattr(event, "contest") else 4

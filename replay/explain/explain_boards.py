@@ -48,25 +48,25 @@ def take(source: Log, contest: str, participant: str) -> Explanation:
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = read_contest(source, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
     opened = reading.facts.contests[contest]
     rules = opened.opened.rules
     rows = list(_by_question(projections, contest, participant))
     common = lcm(*(row["exact"].denominator for row in rows))
-    points = rounded_parts([row["exact"] for row in rows], place.score)
-    covered = rounded_parts([row["covering"] for row in rows], place.coverage)
+    points = rounded_parts([row["exact"] for row in rows], participant_row.score)
+    covered = rounded_parts([row["covering"] for row in rows], participant_row.coverage)
     parts = []
     for row, point, share in zip(rows, points, covered, strict=True):
         exact, _ = row.pop("exact"), row.pop("covering")
         contribution = str(exact.numerator * (common // exact.denominator))
         parts.append(row | {"contribution": contribution, "points": point, "of_coverage": share})
-    numerator = place.score * common
+    numerator = participant_row.score * common
     number = {
-        **number_key("take", contest, place),
-        "take": None if place.take is None else leaderboard.published_take(place.take),
-        "total": nine(place.score),
-        "coverage": nine(place.coverage),
-        "attainable": nine(place.attainable),
+        **number_key("take", contest, participant_row),
+        "take": None if participant_row.take is None else leaderboard.published_take(participant_row.take),
+        "total": nine(participant_row.score),
+        "coverage": nine(participant_row.coverage),
+        "attainable": nine(participant_row.attainable),
         "numerator": str(int(numerator)),
         "denominator": str(common),
     }
@@ -80,27 +80,31 @@ def prize(source: Log, contest: str, participant: str) -> Explanation:
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = read_contest(source, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
     opened = reading.facts.contests[contest]
-    places = {place.participant: place for place in projections.board(contest)}
+    rows_by_participant = {
+        participant_row.participant: participant_row for participant_row in projections.board(contest)
+    }
     winners = projections.prizes(contest)
     rules, unit, pool = opened.opened.rules, opened.opened.payable_unit, opened.opened.pool
-    takes = [take for winner in winners if (take := places[winner.participant].take)]
+    takes = [take for winner in winners if (take := rows_by_participant[winner.participant].take)]
     counted_takes = PASSES[rules.least_prize_passes](magnitudes_to_integers(takes), pool, rules.least_prize_micros)
     total, parts = sum(counted_takes) or 1, []
-    divided = [divmod(pool // unit * own, total) for own in counted_takes]
-    for winner, own, (units, rest) in zip(winners, counted_takes, divided, strict=True):
-        worth = places[winner.participant].take
+    divided = [divmod(pool // unit * counted_take, total) for counted_take in counted_takes]
+    for winner, counted_take, (units, remainder) in zip(winners, counted_takes, divided, strict=True):
+        worth = rows_by_participant[winner.participant].take
         parts.append(
             {
                 "participant": winner.participant,
                 "take": leaderboard.published_take(worth) if worth else None,
-                "share": nine(Fraction(own, total)),
+                "share": nine(Fraction(counted_take, total)),
                 "units": units,
-                "remainder": nine(Fraction(rest, total)),
+                "remainder": nine(Fraction(remainder, total)),
                 "one_more": winner.prize // unit - units,
                 "prize": money(winner.prize),
-                "because": "" if winner.prize else why_nothing(opened, places[winner.participant], own),
+                "because": ""
+                if winner.prize
+                else why_nothing(opened, rows_by_participant[winner.participant], counted_take),
             }
         )
     for part in parts if all(part["because"] == "" for part in parts) else ():
@@ -111,10 +115,10 @@ def prize(source: Log, contest: str, participant: str) -> Explanation:
     )
     payment = opened.paid.get(participant)
     number = {
-        **number_key("prize", contest, place),
+        **number_key("prize", contest, participant_row),
         "prize": mine["prize"],
         "share": mine["share"],
-        **({} if Fraction(mine["prize"]) else {"because": why_nothing(opened, place, worth)}),
+        **({} if Fraction(mine["prize"]) else {"because": why_nothing(opened, participant_row, worth)}),
         "pool": money(pool),
         "payable_unit": money(unit),
         "least_prize": money(rules.least_prize_micros),
@@ -128,17 +132,17 @@ def prize(source: Log, contest: str, participant: str) -> Explanation:
     return explanation(reading, opened, number, parts, words)
 
 
-def why_nothing(contest: Contest, place: BoardRow, counted: int) -> str:
+def why_nothing(contest: Contest, row: BoardRow, counted: int) -> str:
     """Say why somebody's prize is 0. counted: the take that counts, 0 if it is dropped."""
     rules, pool, least = contest.opened.rules, contest.opened.pool, money(contest.opened.rules.least_prize_micros)
-    on = f"it has forecasts on {place.forecast_on:,} of the {place.questions:,} questions that count so far"
-    asked = " and ".join(least_forecasts(rules))
+    on = f"it has forecasts on {row.forecast_on:,} of the {row.questions:,} questions that count so far"
+    needed = " and ".join(least_forecasts(rules))
     reasons = {
         f"the rules {rules.name} have no take": rules.take == "none",
         "the contest has no pool": pool == 0,
-        f"excluded as {place.excluded}: {on}, and a prize needs {asked}": place.excluded == TOO_FEW,
-        f"excluded as {place.excluded}, so that there is no prize": bool(place.excluded),
-        "the take is 0": place.take is None or not place.take.positive,
+        f"excluded as {row.excluded}: {on}, and a prize needs {needed}": row.excluded == TOO_FEW,
+        f"excluded as {row.excluded}, so that there is no prize": bool(row.excluded),
+        "the take is 0": row.take is None or not row.take.positive,
         f"the pool is below the least prize of {least}": pool < rules.least_prize_micros,
         f"its share of the pool is below the least prize of {least}": counted == 0,
         f"its share of the pool is below the payable unit of {money(contest.opened.payable_unit)}": True,
@@ -156,16 +160,16 @@ def rank(source: Log, contest: str, participant: str) -> Explanation:
     opened = find_contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
     rules, board = opened.opened.rules, projections.board(contest)
     by_take = rules.rank_by == "take"
     number = {
-        **number_key("rank", contest, place),
-        "rank": place.rank,
+        **number_key("rank", contest, participant_row),
+        "rank": participant_row.rank,
         "of": sum(row.rank is not None for row in board),
         "ranked_by": rules.rank_by,
-        "worth": _worth(place, by_take=by_take),
-        "excluded": place.excluded,
+        "worth": _worth(participant_row, by_take=by_take),
+        "excluded": participant_row.excluded,
         "best": "least" if lower_is_better(rules) else "greatest",
     }
     parts = [
@@ -173,10 +177,10 @@ def rank(source: Log, contest: str, participant: str) -> Explanation:
             "rank": row.rank,
             "participant": row.participant,
             "worth": _worth(row, by_take=by_take),
-            "ahead_by": _difference(row, place, by_take=by_take),
+            "ahead_by": _difference(row, participant_row, by_take=by_take),
             "excluded": row.excluded,
         }
-        for row in _around(board, board.index(place))
+        for row in _around(board, board.index(participant_row))
     ]
     return explanation(reading, opened, number, parts, describe_board(rules))
 
@@ -240,8 +244,8 @@ def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReadi
             return True
         if isinstance(event, events.ParticipantRenamed):
             return True
-        own = not hasattr(event, "participant") or event.participant in names
-        return getattr(event, "contest", None) == contest and own
+        is_of_participants = not hasattr(event, "participant") or event.participant in names
+        return getattr(event, "contest", None) == contest and is_of_participants
 
     reading = read_log(source, select)
     opened = find_contest(reading.facts, contest)
@@ -259,14 +263,14 @@ def board_row(reading: LogReading, contest: str, participant: str) -> tuple[Proj
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
-    place = next((row for row in projections.board(contest) if row.participant == participant), None)
-    if place is None:
+    participant_row = next((row for row in projections.board(contest) if row.participant == participant), None)
+    if participant_row is None:
         as_of = reading.facts.contests[contest].as_of(reading.facts)
         detail = says_present_id(reading.facts, participant, as_of)
         detail = detail or "not on the board: hidden, or without a forecast on a question that counts"
         remedy = "`table LOG leaderboard` lists the participants on it"
         raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
-    return projections, place
+    return projections, participant_row
 
 
 def explanation(
@@ -302,9 +306,9 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     (questions, rows), rules = projections.scored(contest), opened.opened.rules
     imputed = scores_without_forecast(projections, contest, participant)
     rows = rows.of(totals.score_labels(facts).index(participant))
-    places = rows.question.tolist()
-    scores = dict(zip(places, time_weighted.points(rules, questions, rows).exact(), strict=True))
-    coverages = dict(zip(places, time_weighted.coverages(questions, rows).exact(), strict=True))
+    indices = rows.question.tolist()
+    scores = dict(zip(indices, time_weighted.points(rules, questions, rows).exact(), strict=True))
+    coverages = dict(zip(indices, time_weighted.coverages(questions, rows).exact(), strict=True))
     weights = [Fraction(weight, WEIGHT) for weight in questions.weight.tolist()]
     factors = _factors(projections, contest, participant, weights)
     every = sum(weights) or Fraction(1)
@@ -344,14 +348,14 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     """Return the factor of each question's score in the total."""
     facts, opened = projections.facts, projections.facts.contests[contest]
     questions, rules = projections.scored(contest).questions, opened.opened.rules
-    own = next(
+    participant_sums = next(
         sums
         for sums in totals.participant_sums(facts, opened, projections.tally(contest))
         if sums.participant == participant
     )
-    over = leaderboard.total_divisor(rules, own)
+    over = leaderboard.total_divisor(rules, participant_sums)
     if rules.total in KIND_TOTALS:
-        by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}  # of questions that count
+        by_kind = {kind.kind: 100 / kind.weight for kind in participant_sums.kinds}  # of questions that count
         kinds = [mean_kind(answer.question) for answer in questions.answers]
         return [weight * by_kind.get(kind, Fraction(0)) / over for weight, kind in zip(weights, kinds, strict=True)]
     return [weight / over for weight in weights]
@@ -362,17 +366,17 @@ def _around(board: list[BoardRow], index: int) -> list[BoardRow]:
     return board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
 
 
-def _worth(place: BoardRow, *, by_take: bool) -> str | None:
+def _worth(row: BoardRow, *, by_take: bool) -> str | None:
     if by_take:
-        return None if place.take is None else leaderboard.published_take(place.take)
-    return nine(place.score)
+        return None if row.take is None else leaderboard.published_take(row.take)
+    return nine(row.score)
 
 
 def _difference(left: BoardRow, right: BoardRow, *, by_take: bool) -> str | None:
     """Return the worth of the left row less that of the right; None if it has too many digits."""
     if not by_take:
         return nine(left.score - right.score)
-    values = [_value(place.take) for place in (left, right)]
+    values = [_value(side.take) for side in (left, right)]
     return None if values[0] is None or values[1] is None else nine(values[0] - values[1])
 
 
@@ -385,15 +389,15 @@ def _value(take: Magnitude | None) -> Fraction | None:
 def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Explanation:
     board = list(Projections(reading.facts).table("arena_leaderboard").only("contest", contest).rows())
     [index] = [i for i, row in enumerate(board) if row["participant"] == participant]
-    own = board[index]
+    participant_row = board[index]
     number = {
         "explained": "rank",
         "contest": contest,
         "participant": participant,
-        "rank": own["rank"],
+        "rank": participant_row["rank"],
         "of": len(board),
         "ranked_by": "profit",
-        "worth": own["profit"],
+        "worth": participant_row["profit"],
         "excluded": "",
         "best": "greatest",
     }
@@ -402,7 +406,7 @@ def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Expl
             "rank": row["rank"],
             "participant": row["participant"],
             "worth": row["profit"],
-            "ahead_by": money(int((Fraction(row["profit"]) - Fraction(own["profit"])) * MONEY)),
+            "ahead_by": money(int((Fraction(row["profit"]) - Fraction(participant_row["profit"])) * MONEY)),
             "excluded": "",
         }
         for row in board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
@@ -433,9 +437,9 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
     )
 
 
-def number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
+def number_key(kind: str, contest: str, row: BoardRow) -> dict[str, Any]:
     """Return the fields that name an explained number of a row of a board."""
-    return {"explained": kind, "contest": contest, "participant": place.participant}
+    return {"explained": kind, "contest": contest, "participant": row.participant}
 
 
 def nine(number: Fraction) -> str:
@@ -459,21 +463,23 @@ def adjusted(source: Log, contest: str, participant: str) -> Explanation:
     too long).
     """
     reading = read_contest(source, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
 
     def rows(table: str) -> list[dict[str, str]]:
-        own = (row for row in projections.table(table).rows() if row["by"] == CONTEST and row["name"] == contest)
-        return [*own]
+        rows_of_contest = (
+            row for row in projections.table(table).rows() if row["by"] == CONTEST and row["name"] == contest
+        )
+        return [*rows_of_contest]
 
-    found = next((row for row in rows("adjusted_scores") if row["participant"] == participant), None)
-    if found is None:
+    adjusted_row = next((row for row in rows("adjusted_scores") if row["participant"] == participant), None)
+    if adjusted_row is None:
         detail = "no score of theirs counts, or nobody whose scores are fitted has a score on the same questions"
         remedy = "`table LOG adjusted_scores` lists the scores that are adjusted"
         raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
-    effects = {row["question"]: row for row in rows("difficulty") if row["part"] == found["part"]}
+    effects = {row["question"]: row for row in rows("difficulty") if row["part"] == adjusted_row["part"]}
     opened, codes = reading.facts.contests[contest], reading.facts.question_codes.codes
-    own = projections.table("scores").only("contest", contest).only("participant", participant).rows()
-    scores = {row["question"]: row["score"] for row in own if row["question"] in effects}
+    score_rows = projections.table("scores").only("contest", contest).only("participant", participant).rows()
+    scores = {row["question"]: row["score"] for row in score_rows if row["question"] in effects}
     parts = [
         {
             "question": question,
@@ -486,5 +492,5 @@ def adjusted(source: Log, contest: str, participant: str) -> Explanation:
         }
         for question, score in scores.items()
     ]
-    described = {**number_key("adjusted", contest, place), **found}
+    described = {**number_key("adjusted", contest, participant_row), **adjusted_row}
     return explanation(reading, opened, described, parts, _WORDS)

@@ -54,9 +54,9 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
     Refused: unknown_contest, nothing_standing, out_of_range (see `intervals`).
     """
     reading = read_contest(source, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
     opened, scored, board = reading.facts.contests[contest], projections.scored(contest), projections.board(contest)
-    rules, number = opened.opened.rules, board.index(place)
+    rules, number = opened.opened.rules, board.index(participant_row)
     units = units_of(rules, scored)
     seed = projections.seed(contest, "intervals")
     drawn = resample(opened, scored, board, board_rows(reading.facts, board), seed)
@@ -76,8 +76,8 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         for index, part in _parts(scored, rules.clusters, units, scores, shown)
     ]
     described = {
-        **number_key("interval", contest, place),
-        "score": nine(place.score),
+        **number_key("interval", contest, participant_row),
+        "score": nine(participant_row.score),
         **_described("score", score, lambda value: nine(Fraction(value, POINTS))),
         **_described("prize", prize, money),
         **({"withheld": f"{withheld}: {WITHHELD[withheld]}"} if withheld else {}),
@@ -110,15 +110,15 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
     no question in common), out_of_range.
     """
     reading = read_contest(source, contest, participant)
-    projections, place = board_row(reading, contest, participant)
+    projections, participant_row = board_row(reading, contest, participant)
     board_row(reading, contest, other)
     names = (participant, other)
     table = projections.as_table("pairwise", pairwise_values(projections, contest, only=names))
-    found = next(table.rows(), None)
-    if found is None:
+    pair_row = next(table.rows(), None)
+    if pair_row is None:
         detail = f"no question has a score of both {participant} and {other}"
         raise Refused("nothing_standing", "other", other, detail, remedy="`table LOG pairwise` lists the pairs")
-    first, second = found["participant"], found["other"]
+    first, second = pair_row["participant"], pair_row["other"]
     opened, scored = reading.facts.contests[contest], projections.scored(contest)
     scores = {name: _scores(reading.facts, scored, opened.opened.rules, name) for name in (first, second)}
     sign = -1 if lower_is_better(opened.opened.rules) else 1
@@ -133,9 +133,13 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
         for number in sorted(scores[first].keys() & scores[second].keys())
         if scored.questions.weight[number] > 0
     ]
-    del found["p_adjusted"]  # it depends on all pairs
-    found |= _power(opened.opened.rules, scored, scores[first], scores[second])
-    described = {**number_key("pair", contest, place), **found, "digest": projections.scored_digest(contest)}
+    del pair_row["p_adjusted"]  # it depends on all pairs
+    pair_row |= _power(opened.opened.rules, scored, scores[first], scores[second])
+    described = {
+        **number_key("pair", contest, participant_row),
+        **pair_row,
+        "digest": projections.scored_digest(contest),
+    }
     words = (
         "the weighted mean of the differences of scores on common questions, above 0 if the participant is better; "
         "p is of this pair alone, and `table LOG pairwise` adjusts it for all pairs"
@@ -151,33 +155,33 @@ def _power(
     sums: dict[int, tuple[Fraction, int]] = {}
     for number in sorted(one.keys() & other.keys()):
         if (unit := int(units.unit[number])) >= 0:
-            difference, own = sums.get(unit, (Fraction(0), 0))
+            difference, unit_weight = sums.get(unit, (Fraction(0), 0))
             share = int(weight[number])
-            sums[unit] = difference + share * (one[number] - other[number]), own + share
-    count, whole = len(sums), sum(own for _, own in sums.values())
+            sums[unit] = difference + share * (one[number] - other[number]), unit_weight + share
+    count, whole = len(sums), sum(unit_weight for _, unit_weight in sums.values())
     if len(units.counts) > 1 or count < LEAST_CLUSTERS:
         return {}
     mean = sum((difference for difference, _ in sums.values()), Fraction(0)) / whole
-    squares = sum((difference - mean * own) ** 2 for difference, own in sums.values())
+    squares = sum((difference - mean * unit_weight) ** 2 for difference, unit_weight in sums.values())
     variance = Fraction(count, count - 1) * squares / whole**2
     return {"detectable": nine(detectable_difference(variance, rules.level_ppm))}
 
 
 def _scores(facts: Facts, scored: ContestScores, rules: RuleSet, participant: str) -> dict[int, Fraction]:
     """Return the scores of a participant by question."""
-    own = scored.rows.of(score_labels(facts).index(participant))
-    return dict(zip(own.question.tolist(), time_weighted.points(rules, scored.questions, own).exact(), strict=True))
+    rows = scored.rows.of(score_labels(facts).index(participant))
+    return dict(zip(rows.question.tolist(), time_weighted.points(rules, scored.questions, rows).exact(), strict=True))
 
 
-def _described(name: str, found: Limits | None, text: Callable[[int], object]) -> dict[str, Any]:
+def _described(name: str, limits: Limits | None, text: Callable[[int], object]) -> dict[str, Any]:
     """Return the two limits and the replicates that have them, counted from 0."""
-    if found is None:
+    if limits is None:
         return {}
     return {
-        f"{name}_low": text(found.least),
-        f"{name}_low_replicate": found.low,
-        f"{name}_high": text(found.greatest),
-        f"{name}_high_replicate": found.high,
+        f"{name}_low": text(limits.least),
+        f"{name}_low_replicate": limits.low,
+        f"{name}_high": text(limits.greatest),
+        f"{name}_high_replicate": limits.high,
     }
 
 
@@ -185,8 +189,8 @@ def _described_draws(seed: bytes, strata: Sequence[int]) -> str:
     """Return the first draws of the first replicate: the numbers of clusters, from 0, out of each of a few strata."""
     drawn = first_draws(seed, strata[:MOST_STRATA], MOST_DRAWS)
     words = [
-        f"stratum {number} of {count:,}: {' '.join(map(str, own))}{' ...' * (count > len(own))}"
-        for number, (count, own) in enumerate(zip(strata, drawn, strict=False))
+        f"stratum {number} of {count:,}: {' '.join(map(str, draws))}{' ...' * (count > len(draws))}"
+        for number, (count, draws) in enumerate(zip(strata, drawn, strict=False))
     ]
     return "; ".join([*words, *["..."] * (len(strata) > len(words))])
 
@@ -202,7 +206,7 @@ def _parts(
 
     times: how often each unit is drawn in some replicates, by name.
     """
-    places = [f"{stratum}:{place}" for stratum, count in enumerate(units.strata) for place in range(count)]
+    labels = [f"{stratum}:{index}" for stratum, count in enumerate(units.strata) for index in range(count)]
     for number, unit in enumerate(units.unit.tolist()):
         if unit >= 0:
             opened = scored.questions.answers[number].question
@@ -210,7 +214,7 @@ def _parts(
                 "question": opened.question,
                 **{field: cluster_of(opened, field) for field in fields if field != ALONE},
                 "kind": opened.kind,
-                "cluster": " ".join(places[column] for column in units.clusters[:, unit].tolist()),
+                "cluster": " ".join(labels[column] for column in units.clusters[:, unit].tolist()),
                 "weight": format_fixed(int(scored.questions.weight[number]), WEIGHT),
                 "score": nine(scores[number]) if number in scores else None,
                 **{f"drawn_in_{name}": int(drawn[unit]) for name, drawn in times.items()},

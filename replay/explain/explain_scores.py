@@ -163,11 +163,11 @@ def score(  # noqa: PLR0913 - what has a default is named
         )
         remedy = "`table LOG scores` lists the participants that have a score"
         raise Refused("nothing_standing", "participant", participant, wrong, remedy=remedy)
-    own = list(projections.score_parts(participant).rows())
+    parts_of_score = list(projections.score_parts(participant).rows())
     intervals = _standing(facts, narrowed, questions, participant)
     rows = [
         row
-        for number, parts in _parts_by_interval(own, intervals.weights)
+        for number, parts in _parts_by_interval(parts_of_score, intervals.weights)
         for row in _interval_rows(intervals, number, parts, every_part)
     ]
     whole = Fraction(int(row["numerator"]), int(row["denominator"]))
@@ -229,7 +229,7 @@ def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
     """
     scaled = [divmod(part.numerator * POINTS, part.denominator) for part in parts]
     units = [quotient for quotient, _ in scaled]
-    left = [Fraction(rest, part.denominator) for (_, rest), part in zip(scaled, parts, strict=True)]
+    left = [Fraction(remainder, part.denominator) for (_, remainder), part in zip(scaled, parts, strict=True)]
     for i in sorted(range(len(parts)), key=lambda i: (-left[i], i))[: round(whole * POINTS) - sum(units)]:
         units[i] += 1
     return [format_fixed(unit, POINTS, least=9) for unit in units]
@@ -260,8 +260,8 @@ class _OnQuestion:
             return True
         if isinstance(event, events.PricesQuoted):
             return any(quote.question == self._question for quote in event.quotes)
-        about = [(name, own) for name, own in self._about if hasattr(event, name)]
-        return bool(about) and all(getattr(event, name) == own for name, own in about)
+        about = [(name, value) for name, value in self._about if hasattr(event, name)]
+        return bool(about) and all(getattr(event, name) == value for name, value in about)
 
 
 def _read_question(source: Log, contest: str, question: str, pages: Pages | None) -> LogReading:
@@ -308,7 +308,7 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     forecasts = score_terms.scored_forecasts(facts, rules, questions, shown_references(rules))
     owner = totals.score_labels(facts).index(participant)
     both = [terms.standing for _, terms in score_terms.terms_in_chunks(facts, [contest], questions)]
-    [own] = [rows for each in both if len((rows := each.of(np.flatnonzero(each.participant == owner))).row)]
+    [standing] = [rows for each in both if len((rows := each.of(np.flatnonzero(each.participant == owner))).row)]
     resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]
     closings = [position for position, which, _ in facts.closings if which == code and position <= last]
     now = status(facts, last)
@@ -317,8 +317,8 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     theirs = np.flatnonzero(forecasts.participant == owner).tolist()
     clock = forecasts.recorded_at if rules.clock == "recorded" else forecasts.at
     ended = []
-    for place, row in enumerate(own.row.tolist()):
-        if row >= 0 and row in own.row[place + 1 :]:
+    for index, row in enumerate(standing.row.tolist()):
+        if row >= 0 and row in standing.row[index + 1 :]:
             ended.append("counts again")  # at a later one of several single instants
             continue
         later = theirs[theirs.index(row) + 1 :] if row >= 0 else []
@@ -330,7 +330,7 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
             ended.append("" if row < 0 else end)
         else:
             ended.append(_successor(facts.changed.get(code), forecasts, row, after))
-    return _Intervals(forecasts, own.row.tolist(), (own.end - own.start).tolist(), ended, resolved)
+    return _Intervals(forecasts, standing.row.tolist(), (standing.end - standing.start).tolist(), ended, resolved)
 
 
 def _successor(changed: ChangedOutcomes | None, forecasts: Forecasts, row: int, after: int) -> str:
@@ -347,11 +347,11 @@ def _parts_by_interval(parts: list[dict[str, Any]], weights: list[int]) -> Itera
     """Yield the number of each interval with its parts, which fill the interval one after another."""
     left = iter(parts)
     for number, weight in enumerate(weights):
-        own, filled = list[dict[str, Any]](), 0
+        parts_of_interval, filled = list[dict[str, Any]](), 0
         while filled < weight:
-            own.append(next(left))
-            filled += own[-1]["weight"]
-        yield number, own
+            parts_of_interval.append(next(left))
+            filled += parts_of_interval[-1]["weight"]
+        yield number, parts_of_interval
 
 
 def _interval_rows(
@@ -398,8 +398,8 @@ def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: s
     if reference in {"none", "uniform"}:
         return {"compared_with": reference, "count": 0, "forecasts": 0, "first": None, "last": None, "named": []}
     labels, counts = facts.participant_codes.labels, members(facts, contest)
-    own = facts.participant_codes.codes.get(participant, -1)
-    rows = np.flatnonzero(counts[forecasts.participant] & (forecasts.participant != own) & forecasts.made)
+    participant_code = facts.participant_codes.codes.get(participant, -1)
+    rows = np.flatnonzero(counts[forecasts.participant] & (forecasts.participant != participant_code) & forecasts.made)
     position = forecasts.position[rows]
     participants = sorted(labels[code] for code in np.unique(forecasts.participant[rows]).tolist())
     return {

@@ -77,8 +77,10 @@ def what_is_missing(before: RuleSet, rules: RuleSet, contest: str, shown: Table)
     before: the contest's own rules. shown: the rows of the contest under the other rules.
     """
     table = shown.name
-    asked = table == "prizes" or (before.take != "none" and any(column.name in _PRIZE for column in shown.columns))
-    if rules.take == "none" and asked:
+    shows_prizes = table == "prizes" or (
+        before.take != "none" and any(column.name in _PRIZE for column in shown.columns)
+    )
+    if rules.take == "none" and shows_prizes:
         with_take = ", ".join(name for name, preset in PRESETS.items() if preset.take != "none")
         return f"the rules {rules.name} have no take, so nobody has a prize; presets with a take: {with_take}"
     if len(shown):
@@ -121,8 +123,8 @@ def compare_rules(
     columns = ["participant", *(f"{part}:{label}" for label in boards for part in ("rank", "score"))]
     rows = []
     for who in participants:
-        places = [board.get(who, (None, None)) for board in boards.values()]
-        rows.append(dict(zip(columns, [who, *(value for place in places for value in place)], strict=True)))
+        cells = [board.get(who, (None, None)) for board in boards.values()]
+        rows.append(dict(zip(columns, [who, *(value for pair in cells for value in pair)], strict=True)))
     pairs = combinations(boards, 2)
     return RuleComparison(columns, rows, [_compared(one, other, rows) for one, other in pairs])
 
@@ -152,8 +154,8 @@ def kendall_tau_b(one: Sequence[int], other: Sequence[int]) -> str | None:
     """
     ours, theirs = int64_array([*one]), int64_array([*other])
     concordance = untied = others_untied = 0
-    for place in range(len(ours) - 1):
-        here, there = np.sign(ours[place + 1 :] - ours[place]), np.sign(theirs[place + 1 :] - theirs[place])
+    for index in range(len(ours) - 1):
+        here, there = np.sign(ours[index + 1 :] - ours[index]), np.sign(theirs[index + 1 :] - theirs[index])
         concordance += int((here * there).sum())
         untied += int(np.count_nonzero(here))
         others_untied += int(np.count_nonzero(there))

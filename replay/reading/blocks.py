@@ -216,8 +216,8 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(_backslash, line)
 
 
-def _backslash(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+def _backslash(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:

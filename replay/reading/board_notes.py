@@ -71,12 +71,12 @@ def _renamed(facts: Facts, contest: Contest) -> dict[int, str]:
     rows = np.isin(facts.forecasts.question, [*contest.entries]) & (facts.forecasts.position <= sealed)
     people = {*facts.forecasts.rows(np.flatnonzero(rows)).named(sealed).participant.tolist()}
     people |= {labels.codes[who] for who in {*contest.enrolments, *contest.levels} if who in labels.codes}
-    found = dict[int, str]()
+    notes = dict[int, str]()
     for rename in facts.renames:
         if rename.position > sealed and rename.old in people:
             people.add(rename.new)
-            found[rename.position] = f"{labels.labels[rename.old]} is {labels.labels[rename.new]}"
-    return found
+            notes[rename.position] = f"{labels.labels[rename.old]} is {labels.labels[rename.new]}"
+    return notes
 
 
 def with_ids_of_now(facts: Facts, contest: Contest) -> Contest:
@@ -146,12 +146,12 @@ def changed_answers(facts: Facts, contest: Contest) -> list[ChangedAnswer]:
         return []
     counted: dict[int, Settlement] = {}  # the last up to the seal, by question
     since: dict[int, list[Settlement]] = {}
-    for each in facts.settlements:
-        if each.question in contest.entries:
-            if each.position <= contest.sealed.position:
-                counted[each.question] = each
-            elif each.question in counted and counted[each.question].settles:
-                since.setdefault(each.question, []).append(each)
+    for settlement in facts.settlements:
+        if settlement.question in contest.entries:
+            if settlement.position <= contest.sealed.position:
+                counted[settlement.question] = settlement
+            elif settlement.question in counted and counted[settlement.question].settles:
+                since.setdefault(settlement.question, []).append(settlement)
     return [
         ChangedAnswer(facts.questions[code].question, counted[code], later[0], later[-1])
         for code, later in since.items()
@@ -168,12 +168,12 @@ def _restated(facts: Facts, contest: Contest) -> dict[int, str]:
     if contest.sealed is None:
         return {}
     people, sealed = facts.participant_codes.labels, contest.sealed.position
-    found = dict[int, str]()
+    forecasts = dict[int, str]()
     for code in facts.retractions.keys() & contest.entries.keys():
         for position, who in facts.retractions[code]:  # of several ids, the present one first
             if position > sealed:
-                found.setdefault(position, f"{people[who]} on {facts.questions[code].question}")
-    return dict(sorted(found.items()))
+                forecasts.setdefault(position, f"{people[who]} on {facts.questions[code].question}")
+    return dict(sorted(forecasts.items()))
 
 
 class Subsequent(NamedTuple):
@@ -192,15 +192,15 @@ def subsequent_events(facts: Facts, contest: Contest) -> list[Subsequent]:
     """
     if contest.sealed is None:
         return []
-    found = {
+    notes = {
         each.position: f"{facts.questions[each.question].question}: {_answered(facts, each)}"
         for each in facts.settlements
         if each.question in contest.entries and each.position > contest.sealed.position
     }
     restated = _restated(facts, contest)
-    found |= {at: f"forecasts of {words} are restated" for at, words in restated.items()} | _renamed(facts, contest)
+    notes |= {at: f"forecasts of {words} are restated" for at, words in restated.items()} | _renamed(facts, contest)
     paid = min((payment.position for payment in contest.paid.values()), default=facts.as_of)
-    return [Subsequent(at, "the payment" if at > paid else "the seal", found[at]) for at in sorted(found)]
+    return [Subsequent(at, "the payment" if at > paid else "the seal", notes[at]) for at in sorted(notes)]
 
 
 def _answered(facts: Facts, answer: Settlement) -> str:
@@ -359,8 +359,8 @@ def left_out(projections: Projections, name: str) -> list[str]:
 
 def _forecasters(forecasts: Forecasts, contest: Contest) -> set[int]:
     """Return the codes of those who made a forecast on a question of the contest."""
-    found: set[int] = set()
+    codes: set[int] = set()
     for question in contest.entries:
         rows = slice(*forecasts.question.searchsorted([question, question + 1]))
-        found.update(forecasts.participant[rows][forecasts.made[rows]].tolist())
-    return found
+        codes.update(forecasts.participant[rows][forecasts.made[rows]].tolist())
+    return codes

@@ -161,8 +161,8 @@ def _zone(minutes: int) -> str:
     >>> _zone(-300), _zone(330)
     ('UTC-5', 'UTC+5:30')
     """
-    hours, rest = divmod(abs(minutes), 60)
-    return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' * bool(rest)}"
+    hours, minutes_over = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{minutes_over:02}' * bool(minutes_over)}"
 
 
 def _has_logarithm(rules: RuleSet) -> bool:

@@ -57,7 +57,7 @@ class OutcomeNames:
     def learn(self, event: Event) -> None:
         """Keep the names of a question that an event opens, and those that are added.
 
-        Removed outcomes keep their places, so a forecast without them has fewer numbers than there are names.
+        Removed outcomes keep their indices, so a forecast without them has fewer numbers than there are names.
         """
         if isinstance(event, QuestionOpened):
             self._names[event.question] = event.outcomes

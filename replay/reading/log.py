@@ -88,15 +88,15 @@ class Log(NamedTuple):
             if located is None or sealed is None:
                 yield LogParts(iter(()), cut.read(store.pages()))
                 return
-            rest = iter(()) if located.is_whole else sealed.rows_after(store)
+            unsealed = iter(()) if located.is_whole else sealed.rows_after(store)
             if without is None:
-                yield LogParts(iter(()), cut.pages(chain(sealed.rows(), rest)))
+                yield LogParts(iter(()), cut.pages(chain(sealed.rows(), unsealed)))
             else:
                 every_row = located.trust == "rows" and not (
                     side_by_side and are_intact(located.folder, sealed.manifest)
                 )
                 segments = cut.segments(sealed, without, every_row=every_row)
-                yield LogParts(segments, cut.tail(sealed, rest), located.folder)
+                yield LogParts(segments, cut.tail(sealed, unsealed), located.folder)
 
     def facts(self, cut: "Cut") -> Facts:
         """Return the facts of the log up to a cut."""
@@ -205,10 +205,10 @@ class Cut:
             self.on_progress(self.last.position)
             yield part
 
-    def tail(self, sealed: SealedLog, rest: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    def tail(self, sealed: SealedLog, unsealed: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         """Return the events after the segments, once these are read; none if the cut is before their end."""
         if self.last == sealed.manifest.end:
-            yield from self.pages(rest)
+            yield from self.pages(unsealed)
 
     def includes(self, position: int, recorded_at: int) -> bool:
         """Return whether an event with this position and instant is part of the replay."""
@@ -312,7 +312,7 @@ def _is_date(text: str) -> bool:
 
 
 class WithSegments(PathLike[str]):
-    """A log whose beginning is read from a folder of segments: give it in place of the location of a log.
+    """A log whose beginning is read from a folder of segments: give it instead of the location of a log.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import WithSegments, commands, open_ledger, replay, seal
@@ -342,10 +342,10 @@ class WithSegments(PathLike[str]):
         """
         self.log, self.trust, self._on_message = fspath(log), trust, on_message
         self.is_whole = is_folder(self.log)  # whether there are no other rows than those of the segments
-        found = folder_at(segments) if segments is not None else _found(self.log)
-        if trust not in TRUSTS or found is None:
+        folder = folder_at(segments) if segments is not None else _folder_of(self.log)
+        if trust not in TRUSTS or folder is None:
             raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
-        self.folder = found
+        self.folder = folder
         self._opened: dict[str, SealedLog | None] = {}  # by the name of the ledger
 
     def sealed(self, store: StoredLog) -> SealedLog | None:
@@ -381,7 +381,7 @@ class WithSegments(PathLike[str]):
         return self.log
 
 
-def _found(log: str) -> Path | None:
+def _folder_of(log: str) -> Path | None:
     """Return the folder of a log: itself, or the one beside it. None if there is none."""
     if is_folder(log):
         return folder_at(log)

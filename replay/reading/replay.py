@@ -77,8 +77,8 @@ def scored_forecasts(projections: Projections) -> Table:
 def _group(analysis: Analysis, group: ScoredGroup) -> list[Values]:
     """Return the columns of some contests."""
     questions, rows = group.questions, group.rows
-    asked = [answer.question for answer in questions.answers]
-    tasks = [task_values(question.question) or {} for question in asked]
+    scored_questions = [answer.question for answer in questions.answers]
+    tasks = [task_values(question.question) or {} for question in scored_questions]
     settled = status_of(analysis.facts, questions.code, questions.as_of)
     names, on = names_in_parts(analysis.facts), rows.question
     at, position, probability = map(none_where_negative, _last(analysis, group))
@@ -94,8 +94,11 @@ def _group(analysis: Analysis, group: ScoredGroup) -> list[Values]:
         at,
         position,
         questions.weight[on] * _WEIGHT,
-        *(_named([getattr(question, name) for question in asked], on) for name in ("kind", "group", "category")),
-        _taken([", ".join(question.tags) for question in asked], on),
+        *(
+            _named([getattr(question, name) for question in scored_questions], on)
+            for name in ("kind", "group", "category")
+        ),
+        _taken([", ".join(question.tags) for question in scored_questions], on),
         *(_named([task.get(name, "") for task in tasks], on) for name in (LOCATION, HORIZON)),
     ]
 
@@ -113,16 +116,18 @@ def _last(analysis: Analysis, group: ScoredGroup) -> tuple[Int64Array, Int64Arra
     people = len(names_in_parts(analysis.facts)["participant"])
     known = rows.question * people + rows.participant
     every = standing_in_chunks(analysis.facts, group.contests, questions, analysis.chunk)
-    for first, own, forecasts, standing in every:
+    for first, chunk_questions, forecasts, standing in every:
         if not len(standing.row):
             continue
         starts = run_starts(standing.question, standing.participant)
         last = standing.of(np.append(starts[1:], len(standing.row)) - 1)
-        place = np.searchsorted(known, (first + last.question) * people + last.participant)
-        at[place], position[place] = forecasts.at[last.row], forecasts.position[last.row]
-        named = np.flatnonzero((own.form != QUANTILES)[last.question] & (own.outcome[last.question] >= 0))
-        outcome, bins = (column[last.question[named]] for column in (own.outcome, own.bins))
-        probability[place[named]] = forecasts.chance(last.row[named], outcome, bins) * _UNIT
+        index = np.searchsorted(known, (first + last.question) * people + last.participant)
+        at[index], position[index] = forecasts.at[last.row], forecasts.position[last.row]
+        named = np.flatnonzero(
+            (chunk_questions.form != QUANTILES)[last.question] & (chunk_questions.outcome[last.question] >= 0)
+        )
+        outcome, bins = (column[last.question[named]] for column in (chunk_questions.outcome, chunk_questions.bins))
+        probability[index[named]] = forecasts.chance(last.row[named], outcome, bins) * _UNIT
     position[rows.participant >= len(analysis.facts.participant_codes.codes)] = -1
     return at, position, probability
 
@@ -134,7 +139,7 @@ def _named(texts: list[str], index: Int64Array) -> Ids:
 
 
 def _taken(texts: list[str], index: Int64Array) -> list[Any]:
-    return [texts[place] for place in index.tolist()]
+    return [texts[number] for number in index.tolist()]
 
 
 CLOSE = "close"
@@ -448,10 +453,10 @@ def summarize_tables(
     interpreter lock. The thread ends with the call.
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
-        scores, rest = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
+        scores, others = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
         beside = {name: aside.submit(_summarize, scores, name) for name in names if _follows_scores(name)}
         try:
-            here = {name: _summarize(rest, name) for name in names if name not in beside}
+            here = {name: _summarize(others, name) for name in names if name not in beside}
             return {name: beside[name].result() if name in beside else here[name] for name in names}
         finally:
             aside.shutdown(wait=False, cancel_futures=True)

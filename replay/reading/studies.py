@@ -86,8 +86,8 @@ def study(projections: Projections, table: str, contest: str | None, by: str | N
         contests = dict(_parts(facts, contests, by))
     facts = replace(facts, contests=contests)
     projections = Projections(facts if cluster is None else _clustered(facts, cluster), projections.chunk)
-    found = projections.table(table if cluster is None else _WITH_CLUSTERS.get(table, table))
-    return found if by is None else _divided(found)
+    studied = projections.table(table if cluster is None else _WITH_CLUSTERS.get(table, table))
+    return studied if by is None else _divided(studied)
 
 
 def _parts(facts: Facts, contests: Iterable[str], by: str) -> Iterable[tuple[str, Contest]]:
@@ -98,9 +98,9 @@ def _parts(facts: Facts, contests: Iterable[str], by: str) -> Iterable[tuple[str
 
 
 def _divided(table: Table) -> Table:
-    """Return a table of parts of contests with the columns contest, by and name in place of the first."""
+    """Return a table of parts of contests with the columns contest, by and name instead of the first."""
     parts = table.ids("contest")
-    texts = [[label.split("\n")[place] for label in parts.labels] for place in range(1 + len(_ADDED))]
+    texts = [[label.split("\n")[part_index] for label in parts.labels] for part_index in range(1 + len(_ADDED))]
     values = [Ids(each.codes[parts.codes], each.labels) for each in map(ids, texts)]
     columns = (table.columns[0], *_ADDED, *table.columns[1:])
     return replace(table, columns=columns, values=(*values, *table.values[1:]))
@@ -230,15 +230,15 @@ def _name_now(facts: Facts, name: str) -> str:
 
 def _bots(facts: Facts) -> set[str]:
     enrolled = (each for contest in facts.contests.values() for each in contest.enrolments.items())
-    if found := {who for who, enrolment in enrolled if enrolment.bot}:
-        return found
+    if bots := {who for who, enrolment in enrolled if enrolment.bot}:
+        return bots
     raise ValueError("nobody is enrolled as a bot: name the participants")
 
 
 def _with_detail(facts: Facts, detail: str, value: str) -> set[int]:
     values = [{*DETAILS[detail](question)} for question in facts.questions]
-    if found := {code for code, own in enumerate(values) if value in own}:
-        return found
+    if codes := {code for code, details in enumerate(values) if value in details}:
+        return codes
     raise ValueError(f"no question has the {detail} {value!r}; there are {listed(value, set[str]().union(*values))}")
 
 
@@ -252,17 +252,17 @@ def _narrowed(contest: Contest, people: set[str], questions: set[int]) -> Contes
 
 def _made_by(facts: Facts, people: set[str]) -> BoolArray:
     codes = [facts.participant_codes.codes[who] for who in people if who in facts.participant_codes.codes]
-    found: BoolArray = np.isin(facts.forecasts.named(facts.as_of).participant, codes)
-    return found
+    mask: BoolArray = np.isin(facts.forecasts.named(facts.as_of).participant, codes)
+    return mask
 
 
 def _made_before(facts: Facts, duration: int) -> BoolArray:
     """Return which forecasts and withdrawals were made so long before the close, by the clock of the rules."""
     forecasts, rules = facts.forecasts, [(contest.opened.rules, contest.entries) for contest in facts.contests.values()]
-    recorded = int64_array([code for own, entries in rules if own.clock == "recorded" for code in entries])
+    recorded = int64_array([code for rule_set, entries in rules if rule_set.clock == "recorded" for code in entries])
     at = np.where(np.isin(forecasts.question, recorded), forecasts.recorded_at, forecasts.at)
-    found: BoolArray = at <= status(facts).closed_at[forecasts.question] - duration
-    return found
+    mask: BoolArray = at <= status(facts).closed_at[forecasts.question] - duration
+    return mask
 
 
 def leave_one_out(projections: Projections, contest: str, table: str) -> Iterator[tuple[str, Table]]:

@@ -191,10 +191,10 @@ def test_the_questions_of_a_task_are_neighbours_by_id_and_the_tasks_have_all(sea
         parts = [*tasks(frame, divide(frame, size))]
         ids = [labels[code] for part in parts for code in part.questions.tolist()]
         assert ids == sorted(labels)
-        rows = [columns for part in parts for columns in part.rest]
+        rows = [columns for part in parts for columns in part.unsealed]
         assert sum(len(columns[0]) for columns in rows) == frame.frame.counts.sum()
         for part in parts:
-            assert all(columns[3].max() < len(part.questions) for columns in part.rest)
+            assert all(columns[3].max() < len(part.questions) for columns in part.unsealed)
     assert [len(divide(frame, size)) for size in (1, 12, 10**6)] == [3, 2, 1]
 
 
@@ -359,7 +359,7 @@ def test_questions_are_divided_by_a_power_of_their_forecasts_and_others_left_out
     [one] = divide(frame, 10**6, some)
     assert [labels[code] for code in one.tolist()] == sorted(labels[code] for code in some)
     [task] = tasks(frame, [one])
-    assert sum(len(columns[0]) for columns in task.rest) == counts[some].sum() < counts.sum()
+    assert sum(len(columns[0]) for columns in task.unsealed) == counts[some].sum() < counts.sum()
     assert len(divide(frame, int((counts**2).sum()), power=2)) == 1
     assert len(divide(frame, int(counts.max()) ** 2, power=2)) == len(divide(frame, int(counts.max())))
     assert divide(frame, 1, []) == []
