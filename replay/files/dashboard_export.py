@@ -129,10 +129,10 @@ def _options(target: _Target, metrics: Sequence[str], baseline: str | None) -> d
 def _is_ours(out: Path) -> bool:
     try:
         with open_regular(out / OPTIONS, MANIFEST_BYTES) as file:
-            found = msgspec.json.decode(file.read())
+            content = msgspec.json.decode(file.read())
     except (OSError, Unavailable, msgspec.DecodeError):
         return False
-    return isinstance(found, dict) and found.get("made_by") == _MADE_BY
+    return isinstance(content, dict) and content.get("made_by") == _MADE_BY
 
 
 def _targets(projections: Projections, left_out: dict[str, int]) -> Iterator[_Target]:
@@ -142,17 +142,17 @@ def _targets(projections: Projections, left_out: dict[str, int]) -> Iterator[_Ta
         rows.setdefault(contest, []).append(row)
     taken: set[str] = set()
     for contest in sorted(projections.facts.contests):
-        found = _target(projections, contest, rows.get(contest, []))
-        if not found.rows:
+        target = _target(projections, contest, rows.get(contest, []))
+        if not target.rows:
             left_out[_NO_SCORES] = left_out.get(_NO_SCORES, 0) + 1
             continue
-        names = [each for each in (found.name, contest) if _is_name(each) and each.casefold() not in taken]
-        by = {each.casefold(): each for each in found.by if _is_name(each) and each not in _COLUMNS}
-        if unnamed := len(found.by) - len(by) + (not names):
+        names = [each for each in (target.name, contest) if _is_name(each) and each.casefold() not in taken]
+        by = {each.casefold(): each for each in target.by if _is_name(each) and each not in _COLUMNS}
+        if unnamed := len(target.by) - len(by) + (not names):
             left_out[_NO_NAME] = left_out.get(_NO_NAME, 0) + unnamed
         if names:
             taken.add(names[0].casefold())
-            yield found._replace(name=names[0], by=[*by.values()])
+            yield target._replace(name=names[0], by=[*by.values()])
 
 
 def _is_name(name: str) -> bool:
@@ -163,10 +163,10 @@ def _is_name(name: str) -> bool:
 def _scored(projections: Projections) -> Iterator[tuple[str, _Scored]]:
     table = projections.table("wis_parts")
     numbers = zip(*(plain_values(table.numbers(column)) for column in METRICS.values()), strict=True)
-    for contest, question, who, own in zip(
+    for contest, question, who, row_numbers in zip(
         table["contest"], table["question"], table["participant"], numbers, strict=True
     ):
-        yield contest, _Scored(question, who, dict(zip(METRICS, own, strict=True)))
+        yield contest, _Scored(question, who, dict(zip(METRICS, row_numbers, strict=True)))
 
 
 def _target(projections: Projections, name: str, rows: Iterable[_Scored]) -> _Target:
@@ -202,12 +202,14 @@ def _table(projections: Projections, target: _Target, by: str, baseline: str | N
         metrics += [f"{metric}{_SKILL}"] * (metric in relative) + [metric]
     metrics += [f"interval_coverage_{format_fixed(100 * each, POINTS)}" for each in probabilities]
     lines = []
-    for (value, who), own in cells.items():
+    for (value, who), scored_rows in cells.items():
         line = [who, *([value] if by else [])]
         for metric in METRICS:
             line += [_number(skills[metric].get((value, who)))] if metric in relative else []
-            line.append(_number(_mean([row.numbers[metric] for row in own])))
-        lines.append([*line, *(_number(coverages.get((value, who, each))) for each in probabilities), str(len(own))])
+            line.append(_number(_mean([row.numbers[metric] for row in scored_rows])))
+        lines.append(
+            [*line, *(_number(coverages.get((value, who, each))) for each in probabilities), str(len(scored_rows))]
+        )
     return [[_MODEL, *([by] if by else []), *metrics, "n"], *sorted(lines)]
 
 
@@ -227,22 +229,25 @@ def _skills(target: _Target, by: str, metric: str, baseline: str | None) -> dict
     for row in target.rows:
         if row.numbers[metric] is not None:
             groups.setdefault(target.value(row.question, by), []).append(row)
-    found = {}
-    for value, own in groups.items():
-        people, questions = sorted({row.participant for row in own}), sorted({row.question for row in own})
+    ratios = {}
+    for value, scored_rows in groups.items():
+        people, questions = (
+            sorted({row.participant for row in scored_rows}),
+            sorted({row.question for row in scored_rows}),
+        )
         if baseline not in people:
             continue
         who, which = ({name: code for code, name in enumerate(names)} for names in (people, questions))
         cells = Cells(
-            int64_array([who[row.participant] for row in own]),
-            int64_array([which[row.question] for row in own]),
-            [row.numbers[metric] or 0 for row in own],
-            np.ones(len(own), np.int64),
+            int64_array([who[row.participant] for row in scored_rows]),
+            int64_array([which[row.question] for row in scored_rows]),
+            [row.numbers[metric] or 0 for row in scored_rows],
+            np.ones(len(scored_rows), np.int64),
         )
         skills = relative_skills(cells, {who[name] for name in people if name in target.fitted})
-        for each in skills:
-            found[value, people[each.participant]] = scaled(each, skills[who[baseline]])
-    return found
+        for skill in skills:
+            ratios[value, people[skill.participant]] = scaled(skill, skills[who[baseline]])
+    return ratios
 
 
 def _coverages(projections: Projections, target: _Target, by: str) -> dict[tuple[str, str, int], int]:

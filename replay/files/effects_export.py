@@ -30,7 +30,7 @@ _OTHER = "a question that is none of ForecastBench's data sets or markets"
 _APART = "a question that no forecaster joins to most others, so that its effect cannot be compared with theirs"
 
 
-class _Asked(NamedTuple):
+class _SetQuestion(NamedTuple):
     """A question of ForecastBench. horizon: days from the due date to the resolution; None for a market."""
 
     due: str
@@ -76,28 +76,30 @@ def _rows(projections: Projections, left_out: dict[str, int]) -> Iterator[dict[s
         question = questions[row["question"]]
         if row["by"] == "contest" and question.category in pooled:
             continue
-        asked = _asked(question)
-        if asked is None or row["part"] != 1:
-            reason = _OTHER if asked is None else _APART
+        set_question = _set_question(question)
+        if set_question is None or row["part"] != 1:
+            reason = _OTHER if set_question is None else _APART
             left_out[reason] = left_out.get(reason, 0) + 1
             continue
         yield {
-            "forecast_due_date": asked.due,
-            "source": asked.source,
-            "id": asked.id,
-            "horizon": asked.horizon,
+            "forecast_due_date": set_question.due,
+            "source": set_question.source,
+            "id": set_question.id,
+            "horizon": set_question.horizon,
             "leaderboard_type": LEADERBOARD,
             "question_fixed_effect": msgspec.Raw(row["effect"].encode()),
         }
 
 
-def _asked(question: QuestionOpened) -> _Asked | None:
+def _set_question(question: QuestionOpened) -> _SetQuestion | None:
     """Return what an imported question is in ForecastBench's sets; None if it is none of a data set or a market."""
-    due, rest = question.question[:_DATE], question.question[_DATE + 1 :]
-    if (question.source, question.category in _SORTS) != (_SOURCE, True) or not rest.startswith(f"{question.group} "):
+    due, remainder = question.question[:_DATE], question.question[_DATE + 1 :]
+    if (question.source, question.category in _SORTS) != (_SOURCE, True) or not remainder.startswith(
+        f"{question.group} "
+    ):
         return None
-    rest = rest.removeprefix(f"{question.group} ")
+    remainder = remainder.removeprefix(f"{question.group} ")
     if question.category == "market":
-        return _Asked(due, question.group, rest, None)
-    key, _, resolved = rest.rpartition(" ")
-    return _Asked(due, question.group, key, (date.fromisoformat(resolved) - date.fromisoformat(due)).days)
+        return _SetQuestion(due, question.group, remainder, None)
+    key, _, resolved = remainder.rpartition(" ")
+    return _SetQuestion(due, question.group, key, (date.fromisoformat(resolved) - date.fromisoformat(due)).days)

@@ -262,9 +262,9 @@ def _is_compressed(message: bytes) -> bool:
 
 def _field(message: bytes, table: int, number: int) -> int:
     """Return where a field of a table is; 0 if the table lacks it."""
-    places = table - unpack_from("<i", message, table)[0]
-    size, place = unpack_from("<H", message, places)[0], 4 + 2 * number
-    offset = unpack_from("<H", message, places + place)[0] if place < size else 0
+    offsets_at = table - unpack_from("<i", message, table)[0]
+    size, entry = unpack_from("<H", message, offsets_at)[0], 4 + 2 * number
+    offset = unpack_from("<H", message, offsets_at + entry)[0] if entry < size else 0
     return offset and table + offset
 
 

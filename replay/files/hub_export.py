@@ -36,7 +36,7 @@ from forecast_ledger.replay.reading.log import Log
 PERIOD, QUESTION = "open_period", "question"  # the task ids of a question that no hub asked
 SCHEMA = "https://raw.githubusercontent.com/hubverse-org/schemas/main/v6.0.0/tasks-schema.json"
 _EXACT = Context(prec=40)
-_PLACES = Context(prec=12)  # digits of the steps of a cdf
+_TWELVE_DIGITS = Context(prec=12)  # digits of the steps of a cdf
 _ROUND = re.compile(r'[^/\\:*?"<>|\x00-\x1f]+')
 _MEDIAN = (values.PROBABILITY // 2,)  # the level of a median
 _DAY = 86_400 * 10**6  # µs
@@ -145,7 +145,7 @@ def _edge(span: events.NumericRange, number: int) -> str:
         zero = Decimal(span.zero_point)
         ratio = _EXACT.divide(upper - zero, lower - zero)
         share = _EXACT.divide(_EXACT.power(ratio, share) - 1, ratio - 1)
-    return f"{_PLACES.plus(_EXACT.fma(upper - lower, share, lower)).normalize() + 0:f}"
+    return f"{_TWELVE_DIGITS.plus(_EXACT.fma(upper - lower, share, lower)).normalize() + 0:f}"
 
 
 def _day(instant: int) -> date:
@@ -157,7 +157,7 @@ def _day(instant: int) -> date:
 
 def tasks_config(tasks: Sequence[HubTask]) -> str:
     """Return the configuration of tasks, as text."""
-    rounds = [_round(window, own) for window, own in _windows(tasks).items()]
+    rounds = [_round(window, tasks_of_round) for window, tasks_of_round in _windows(tasks).items()]
     content = {"schema_version": SCHEMA, "rounds": rounds}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
@@ -168,14 +168,14 @@ def _windows(tasks: Sequence[HubTask]) -> dict[tuple[Any, ...], list[HubTask]]:
     for task in tasks:
         rounds.setdefault((task.round_key, task.round_id), []).append(task)
     windows: dict[tuple[Any, ...], list[HubTask]] = {}
-    for (key, round_id), own in rounds.items():
-        start, end = min(task.opens for task in own), max(task.closes for task in own)
+    for (key, round_id), tasks_of_round in rounds.items():
+        start, end = min(task.opens for task in tasks_of_round), max(task.closes for task in tasks_of_round)
         day = _as_date(round_id)
         if day is None or key == ROUND_ID:
             window: tuple[Any, ...] = (key, round_id, start.isoformat(), end.isoformat())
         else:
             window = (key, "", (start - day).days, (end - day).days)
-        windows.setdefault(window, []).extend(own)
+        windows.setdefault(window, []).extend(tasks_of_round)
     return windows
 
 
@@ -193,7 +193,7 @@ def _round(window: tuple[Any, ...], tasks: Sequence[HubTask]) -> dict[str, Any]:
     return {
         "round_id_from_variable": key != ROUND_ID,
         "round_id": round_id if key == ROUND_ID else key,
-        "model_tasks": [_model_task(own) for own in forms.values()],
+        "model_tasks": [_model_task(tasks_of_form) for tasks_of_form in forms.values()],
         "submissions_due": due if round_id else {"relative_to": key, **due},
     }
 
@@ -203,7 +203,7 @@ def _model_task(tasks: Sequence[HubTask]) -> dict[str, Any]:
     task = {key: sorted({task.values[key] for task in tasks}) for key in first.values if key != ROUND_ID}
     by_column = first.values.get("target") == first.target
     return {
-        "task_ids": {key: {"required": None, "optional": found} for key, found in task.items()},
+        "task_ids": {key: {"required": None, "optional": values} for key, values in task.items()},
         "output_type": {
             first.output_type: {
                 **_ids(tasks),
@@ -354,12 +354,12 @@ def _renamed(standing: _Standing, rename: events.ParticipantRenamed) -> _Standin
     """Return what stands under another id of a participant; of two in order of time, the later."""
     if rename.participant not in standing:
         return standing
-    found: _Standing = {}
+    forecasts: _Standing = {}
     for who, last in standing.items():
         name = rename.to if who == rename.participant else who
-        if name not in found or found[name].at <= last.at:
-            put_last(found, name, structs.replace(last, participant=name))
-    return found
+        if name not in forecasts or forecasts[name].at <= last.at:
+            put_last(forecasts, name, structs.replace(last, participant=name))
+    return forecasts
 
 
 def export_hub(log: Log, out: str | PathLike[str], *, force: bool = False) -> HubExport:

@@ -139,9 +139,9 @@ class RefusedFile:
         """Pass outcomes on; write the header, then the records of each that is refused, once."""
         self._file.write(header)
         for item in outcomes:
-            place, _, outcome = item
+            location, _, outcome = item
             self._ended = not isinstance(outcome, Refused)
-            for line, record in () if self._ended else place.records:
+            for line, record in () if self._ended else location.records:
                 if line not in self._lines:
                     self._lines.add(line)
                     self._write(line, record)
@@ -261,8 +261,8 @@ def is_segments(export: Path) -> bool:
 
 
 def _of_segments(folder: Path) -> Manifest:
-    found = segment_files.read_manifest(folder)
-    return Manifest(EXPORT_VERSION, SEGMENTS, found.ledger, *found.end, whole=False, code="", tables={})
+    manifest = segment_files.read_manifest(folder)
+    return Manifest(EXPORT_VERSION, SEGMENTS, manifest.ledger, *manifest.end, whole=False, code="", tables={})
 
 
 def open_table(export: Path, part: ManifestEntry) -> BufferedReader:

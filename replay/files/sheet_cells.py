@@ -225,14 +225,14 @@ def is_workbook(file: IO[bytes]) -> bool:
     """
     if not file.seekable():
         return False
-    place = file.tell()
+    position = file.tell()
     try:
         with zipfile.ZipFile(file) as packed:
             return "[Content_Types].xml" in packed.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return str(getattr(file, "name", "")).lower().endswith(_ENDINGS)
     finally:
-        file.seek(place)
+        file.seek(position)
 
 
 def _check_size(packed: zipfile.ZipFile, file: IO[bytes]) -> None:
@@ -279,12 +279,12 @@ def _parse(packed: zipfile.ZipFile, name: str, parser: expat.XMLParserType) -> N
 
 def _rows(workbook: Any, sheet: str) -> list[SheetRow]:
     """Return the rows of a sheet that have a value. Raises what `read_sheet` raises, and errors of the library."""
-    found = _chosen(workbook, sheet)
-    extent = _extent(workbook, found)
-    found.reset_dimensions()  # what the sheet says of itself
+    worksheet = _chosen(workbook, sheet)
+    extent = _extent(workbook, worksheet)
+    worksheet.reset_dimensions()  # what the sheet says of itself
     rows = list[SheetRow]()
     if extent.rows:
-        cells = found.iter_rows(max_row=extent.last_row, max_col=extent.last_column)
+        cells = worksheet.iter_rows(max_row=extent.last_row, max_col=extent.last_column)
         for number, row in enumerate(cells, 1):
             if number in extent.rows:
                 rows.append(_row(number, row, extent.formulas))
@@ -370,12 +370,12 @@ def _extent(workbook: Any, sheet: Any) -> Extent:
 
 def _row(number: int, row: Sequence[Any], formulas: set[tuple[int, int]]) -> SheetRow:
     texts, faults = list[str](), dict[int, str]()
-    for place, cell in enumerate(row):
+    for index, cell in enumerate(row):
         texts.append("" if cell.value is None else _text(cell))
         if cell.data_type == "e":
-            faults[place] = "the cell has an error"
-        elif cell.value is None and (number, place + 1) in formulas:
-            faults[place] = "the cell has a formula whose value is not stored; open the workbook and save it again"
+            faults[index] = "the cell has an error"
+        elif cell.value is None and (number, index + 1) in formulas:
+            faults[index] = "the cell has a formula whose value is not stored; open the workbook and save it again"
     if sum(map(len, texts)) > LONGEST_RECORD:
         raise ValueError(f"row {number} has more than {LONGEST_RECORD:,} characters")
     return SheetRow(number, texts, faults)
@@ -436,10 +436,10 @@ def _fill(rows: Sequence[SheetRow], extent: Extent) -> None:
     for top, left, bottom, right in areas:
         first = by_number[top]
         for row in filter(None, map(by_number.get, range(top, bottom + 1))):
-            for place in range(left - 1, right):
-                row.texts[place] = first.texts[left - 1]
+            for index in range(left - 1, right):
+                row.texts[index] = first.texts[left - 1]
                 if left - 1 in first.faults:
-                    row.faults[place] = first.faults[left - 1]
+                    row.faults[index] = first.faults[left - 1]
 
 
 def _records(rows: Sequence[SheetRow], reads: Callable[[str], bool], delimiter: str) -> Iterator[SourceRecord]:
@@ -452,7 +452,7 @@ def _records(rows: Sequence[SheetRow], reads: Callable[[str], bool], delimiter: 
         while cells and not cells[-1] and len(cells) > len(header):
             cells.pop()
         source = csv_line(cells, delimiter)
-        wrong = sorted(place for place in faults if not header or (place < len(header) and reads(header[place])))
+        wrong = sorted(index for index in faults if not header or (index < len(header) and reads(header[index])))
         header = header or cells
         if wrong:
             name, text = _cell_name(number, wrong[0] + 1), texts[wrong[0]]
@@ -485,6 +485,6 @@ def _cell_name(row: int, column: int) -> str:
     """
     letters = ""
     while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(ord("A") + rest) + letters
+        column, remainder = divmod(column - 1, 26)
+        letters = chr(ord("A") + remainder) + letters
     return f"{letters}{row}"

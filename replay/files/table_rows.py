@@ -113,12 +113,12 @@ def read_json_rows(
         rows.append((number, row))
     names = [*header]
     yield 1, names, csv_line(names, delimiter if keep else "")
-    for place, found in rows:
-        if isinstance(found, Refused):
-            yield place, found, b""
+    for line_number, texts in rows:
+        if isinstance(texts, Refused):
+            yield line_number, texts, b""
         else:
-            cells = [found.get(name, "").strip() if reads(name) else "" for name in names]
-            yield place, cells, csv_line(cells, delimiter if keep else "")
+            cells = [texts.get(name, "").strip() if reads(name) else "" for name in names]
+            yield line_number, cells, csv_line(cells, delimiter if keep else "")
 
 
 def _row(line: bytes) -> dict[str, str] | Refused:
@@ -126,14 +126,14 @@ def _row(line: bytes) -> dict[str, str] | Refused:
     if len(line) > LONGEST_LINE:
         return Refused("bad_csv", "", None, f"a line has more than {LONGEST_LINE} bytes", remedy=_REMEDY)
     try:
-        found = read_json(line.decode(), "line")
+        record = read_json(line.decode(), "line")
     except UnicodeDecodeError:
         return Refused("bad_csv", "", None, "the line is not UTF-8", remedy="convert the file to UTF-8")
     except Refused as refused:
         return Refused("bad_csv", "", None, refused.detail, remedy=_REMEDY)
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return Refused("bad_csv", "", None, "the line is not a JSON object", remedy=_REMEDY)
-    return texts_of(found)
+    return texts_of(record)
 
 
 def texts_of(row: Mapping[str, Any]) -> dict[str, str]:

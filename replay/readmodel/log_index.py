@@ -55,9 +55,11 @@ class NewPositions:
             codes, positions = map(np.concatenate, zip(*columns, strict=True))
             order = np.lexsort((positions, codes))
             starts = run_starts(codes[order])
-            for code, own in zip(codes[order][starts], np.split(positions[order], starts[1:]), strict=True):
+            for code, positions_of_key in zip(
+                codes[order][starts], np.split(positions[order], starts[1:]), strict=True
+            ):
                 key = questions[code], ""
-                listed[key] = sorted([*listed.get(key, ()), *own.tolist()])
+                listed[key] = sorted([*listed.get(key, ()), *positions_of_key.tolist()])
         return listed
 
 

@@ -290,9 +290,9 @@ class Changes:
             vanished = {row[: table.key] for row in gone} - {row[: table.key] for row in come}
             self.rows += len(come) + len(vanished)
             self.tables.add(table.name)
-            for place, (name, _) in enumerate(table.columns):
+            for index, (name, _) in enumerate(table.columns):
                 if name == "contest":
-                    self.contests |= {row[place] for row in chain(gone, come)} - {None, ""}
+                    self.contests |= {row[index] for row in chain(gone, come)} - {None, ""}
 
 
 class StoredTables:
@@ -375,10 +375,10 @@ class StoredTables:
         for key, old, new in pair_parts(before, now):
             if old != new:
                 part = (table.name, *(*key, "", "")[:2])
-                for place, changed in enumerate(row_changes(table, old, new)):
-                    rows[place].extend(changed)
-                for place, group in enumerate((old, new)):
-                    digests[place].extend([(*part, rows_digest(group))] if group else [])
+                for side, changed in enumerate(row_changes(table, old, new)):
+                    rows[side].extend(changed)
+                for side, group in enumerate((old, new)):
+                    digests[side].extend([(*part, rows_digest(group))] if group else [])
             if sum(map(len, rows)) >= _BATCH_ROWS:  # all of them precede the rows that are not read yet
                 self._write_batch(table, rows, digests)
         self._write_batch(table, rows, digests)
@@ -391,9 +391,9 @@ class StoredTables:
     ) -> None:
         """Write what is gone and what has come, of rows and of digests, and empty the lists."""
         self.changes.add(table, *rows)
-        for each, (gone, come) in ((table, rows), (layout(PARTS), digests)):
-            self._database.delete(each, [row[: each.key] for row in gone])
-            self._database.insert(each, come)
+        for target, (gone, come) in ((table, rows), (layout(PARTS), digests)):
+            self._database.delete(target, [row[: target.key] for row in gone])
+            self._database.insert(target, come)
             gone.clear()
             come.clear()
 

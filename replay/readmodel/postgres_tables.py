@@ -167,8 +167,8 @@ class PostgresTables:
     def _present(self) -> dict[str, str]:
         if self._seen is not None:
             return self._seen
-        found = self._live().execute(_TABLES, (self._name, _WRITES), prepare=True)
-        seen = {name: _description(*rest) for name, *rest in found}
+        rows = self._live().execute(_TABLES, (self._name, _WRITES), prepare=True)
+        seen = {name: _description(*rest) for name, *rest in rows}
         if self._connection.info.transaction_status == TransactionStatus.INTRANS:
             self._seen = seen
         return seen
@@ -249,8 +249,8 @@ class PostgresTables:
 
     def keys(self, table: Layout) -> Iterable[StoredRow]:
         columns = ", ".join(map(_quoted, table.key_names()[: table.part])) or "NULL"
-        found = self._live().execute(f"SELECT DISTINCT {columns} FROM {self._at(table.name)}")  # noqa: S608
-        return [row[: table.part] for row in found]
+        rows = self._live().execute(f"SELECT DISTINCT {columns} FROM {self._at(table.name)}")  # noqa: S608
+        return [row[: table.part] for row in rows]
 
     def insert(self, table: Layout, rows: list[StoredRow]) -> None:
         self._empty.discard(table.name)
@@ -305,9 +305,9 @@ def _quoted(name: str) -> str:
 @cache
 def _expected(table: Layout) -> str:
     """Return the description of a table of this layout."""
-    places = {name: place for place, (name, _) in enumerate(table.columns, 1)}
-    key = " ".join(str(places[name]) for name in table.key_names())
-    indexes = sorted([*(f"index {places[name]}" for name in table.indexed()), f"key {key}"])
+    numbers = {name: number for number, (name, _) in enumerate(table.columns, 1)}
+    key = " ".join(str(numbers[name]) for name in table.key_names())
+    indexes = sorted([*(f"index {numbers[name]}" for name in table.indexed()), f"key {key}"])
     return _description([f"{name} {_DESCRIBED[kind]}" for name, kind in table.columns], indexes, [_WRITES])
 
 
@@ -325,17 +325,17 @@ def _encoded(table: Layout, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ..
 
     Texts of PostgreSQL cannot have the character U+0000; psycopg refuses it.
     """
-    places = [place for place, (_, kind) in enumerate(table.columns) if kind == "BLOB"]
-    if not places:
+    blobs = [index for index, (_, kind) in enumerate(table.columns) if kind == "BLOB"]
+    if not blobs:
         return [tuple(row) for row in rows]
     return [
-        tuple(json.encode(value).decode() if place in places else value for place, value in enumerate(row))
+        tuple(json.encode(value).decode() if index in blobs else value for index, value in enumerate(row))
         for row in rows
     ]
 
 
 def _decoded(table: Layout, rows: Iterator[StoredRow]) -> Iterator[StoredRow]:
-    places = [place for place, (_, kind) in enumerate(table.columns) if kind == "BLOB"]
-    if not places:
+    blobs = [index for index, (_, kind) in enumerate(table.columns) if kind == "BLOB"]
+    if not blobs:
         return rows
-    return (tuple(json.decode(value) if place in places else value for place, value in enumerate(row)) for row in rows)
+    return (tuple(json.decode(value) if index in blobs else value for index, value in enumerate(row)) for row in rows)

@@ -75,12 +75,12 @@ class ReadModel:
         _check(table, equal)
         deadline = time.monotonic() + timeout
         with self._one() as model:
-            while (found := _rows(model, table, equal, at_least)) is None:
+            while (rows := _rows(model, table, equal, at_least)) is None:
                 if time.monotonic() >= deadline:
                     wrong = f"the read model has not reached log position {at_least} in {timeout:g} s"
                     raise Behind(f"{model.location}: {wrong}; {Behind.remedy}")
                 time.sleep(_POLL)
-        return found
+        return rows
 
     def reached(self) -> Checkpoint:
         """Return the checkpoint that the tables are as of. Raises Unavailable."""

@@ -429,7 +429,7 @@ def _drifts(
     missing = stored.missing((PARTS, *SYSTEM, *names))
     for name in missing:
         yield Drift(name, (), "", model.expected(name), "no such table, or without its indexes")
-    own = {
+    system_groups = {
         TRACKING: iter([((), [tracking.row()])]),
         VERSIONS: iter([((), table_versions(names))]),
         LOG_INDEX: past.groups(),
@@ -437,7 +437,7 @@ def _drifts(
     if PARTS not in missing:
         for name in (*SYSTEM, *names):
             if name not in missing:
-                yield from _table_drifts(stored, name, own.get(name) or _groups(projections, name))
+                yield from _table_drifts(stored, name, system_groups.get(name) or _groups(projections, name))
 
 
 def _groups(projections: Projections, name: str) -> Iterator[Group]:

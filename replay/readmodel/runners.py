@@ -160,7 +160,7 @@ class Runners:
                     on_error("", error)
                 self._wait(_FIRST_WAIT)
             else:
-                self._wait(max(POLL, (_SHARE - 1) * self._asked))
+                self._wait(max(POLL, (_SHARE - 1) * self._round_seconds))
 
     def stop(self) -> None:
         """End `follow`, at the latest after the refresh that is running; for any thread or a signal handler."""
@@ -204,7 +204,7 @@ class Runners:
         """Refresh what has new events and is due; yield what came of each. Raises Unavailable, Corrupt: the store."""
         begun = time.monotonic()
         heads = dict(self._store.heads())
-        self._asked = time.monotonic() - begun
+        self._round_seconds = time.monotonic() - begun
         if self._said:  # the store is back, and with it perhaps the read models
             self._said = ""
             for followed in self._followed.values():

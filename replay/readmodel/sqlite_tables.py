@@ -72,15 +72,15 @@ def insert_rows(connection: sqlite3.Connection, table: str, width: int, rows: It
     at_once = max(_PARAMETERS // width, 1)
     values = f"({', '.join('?' * width)})"
     statement, reading = f'INSERT INTO "{table}" VALUES ', iter(rows)  # noqa: S608 - a name of ours
-    many, rest = statement + ", ".join([values] * at_once), list[tuple[Any, ...]]()
+    many, last_rows = statement + ", ".join([values] * at_once), list[tuple[Any, ...]]()
 
     def whole() -> Iterator[list[Any]]:
         while len(group := [*islice(reading, at_once)]) == at_once:
             yield [*chain.from_iterable(group)]
-        rest.extend(group)
+        last_rows.extend(group)
 
     connection.executemany(many, whole())
-    connection.executemany(statement + values, rest)
+    connection.executemany(statement + values, last_rows)
 
 
 class SQLiteTables:
@@ -146,9 +146,11 @@ class SQLiteTables:
         self._connection.execute("PRAGMA synchronous=NORMAL")  # a power failure undoes whole refreshes only
 
     def close(self) -> None:
-        is_own = self._lock is not None and not self._is_unchanged and not self._beside and self._is_in_one_file()
+        is_written_back = (
+            self._lock is not None and not self._is_unchanged and not self._beside and self._is_in_one_file()
+        )
         self._connection.close()
-        if is_own:
+        if is_written_back:
             write(self.location)
         self._remove_beside()
         if self._lock is not None:

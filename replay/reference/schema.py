@@ -84,8 +84,8 @@ def _units(kind: inspect.Type, *, numeric: bool = False) -> Iterator[str]:
         case inspect.Metadata(type=inner, extra_json_schema=schema):
             yield from _units(inner, numeric="number" in _types(schema))
         case inspect.UnionType(types=types):
-            for each in types:
-                yield from _units(each)
+            for single in types:
+                yield from _units(single)
         case inspect.VarTupleType(item_type=inner) | inspect.DictType(value_type=inner):
             yield from _units(inner)
         case inspect.IntType() | inspect.FloatType() | inspect.DecimalType():

@@ -401,9 +401,9 @@ def _entry(kind: type[Struct], sort: str, made: dict[str, Schema]) -> Entry:
     tag = kind.__struct_config__.tag
     every = {"id", "at"} if sort in {"command", "event"} else set()
     every |= {*optional_names(kind)} if sort == "command" else set()
-    own = [field.name for field in msgspec.structs.fields(kind) if field.name not in every]
-    own.sort(key=lambda name: sort == "command" and name in NAMES)  # its own fields first
-    return Entry(str(tag) if tag else name(kind), sort, (*prose(kind), _fields_table(kind, made, own)))
+    names = [field.name for field in msgspec.structs.fields(kind) if field.name not in every]
+    names.sort(key=lambda name: sort == "command" and name in NAMES)  # its own fields first
+    return Entry(str(tag) if tag else name(kind), sort, (*prose(kind), _fields_table(kind, made, names)))
 
 
 def _fields_table(kind: type[Struct], made: dict[str, Schema], names: Collection[str]) -> Table:

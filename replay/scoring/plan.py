@@ -37,16 +37,16 @@ from forecast_ledger.replay.scoring.settled import (
     is_by_option,
     known_alone,
     map_text,
+    option_columns,
+    option_question,
     options_apart,
     outcome_field,
     outcomes_of,
-    own_columns,
-    own_question,
     template,
     unforecast,
 )
 from forecast_ledger.replay.scoring.shapes import Part, Roles, check_named, listed_columns, parts_of
-from forecast_ledger.replay.scoring.tables import Table, placed
+from forecast_ledger.replay.scoring.tables import Table, with_line
 from forecast_ledger.replay.scoring.written import Instants, distinct, general_meaning, instants_of, meanings_of
 
 _KINDS = {"binary": "binary", "multiple_choice": "multiple-choice", "numeric": "numeric"}
@@ -55,7 +55,7 @@ _MOST = 5  # names in a line
 
 
 def words_of(
-    found: Forecasts, told: Answers, period: Period, boundaries: Mapping[str, Instants | None], options: Options
+    forecasts: Forecasts, told: Answers, period: Period, boundaries: Mapping[str, Instants | None], options: Options
 ) -> list[str]:
     """Return what was recognised, a line for each column and decision.
 
@@ -63,10 +63,10 @@ def words_of(
     """
     how = {role: written.words for role, written in boundaries.items() if written is not None}
     return [
-        *_forecast_words(found, how),
-        *_answer_words(found, told, how, options),
-        *_question_words(found),
-        *_period_words(found, period, how),
+        *_forecast_words(forecasts, how),
+        *_answer_words(forecasts, told, how, options),
+        *_question_words(forecasts),
+        *_period_words(forecasts, period, how),
     ]
 
 
@@ -78,61 +78,63 @@ def rule_words(rules: RuleSet, kind: str) -> str:
     return f"rules {rules.name}: {kernel.words}; {last}{better}"
 
 
-def _forecast_words(found: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
-    table, shape = found.table, found.shape
-    of_kind = f" of {_KINDS[found.kind]} questions" * bool(found.where)
-    yield f"{table.place}: {_count(len(table.lines), 'row')}{of_kind}"
-    how = {"probability": found.numbers.words, "value": found.numbers.words, **boundaries}
-    how["time"] = "" if found.times is None else found.times.words
-    yield from _role_words(found.roles, how)
+def _forecast_words(forecasts: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
+    table, shape = forecasts.table, forecasts.shape
+    of_kind = f" of {_KINDS[forecasts.kind]} questions" * bool(forecasts.where)
+    yield f"{table.title}: {_count(len(table.lines), 'row')}{of_kind}"
+    how = {"probability": forecasts.numbers.words, "value": forecasts.numbers.words, **boundaries}
+    how["time"] = "" if forecasts.times is None else forecasts.times.words
+    yield from _role_words(forecasts.roles, how)
     if shape.wide:
         names = [*map(repr, map(shape.label, shape.columns))]
-        yield _line(shape.wide, f"the columns {_some(names)}", found.numbers.words)
-    if found.apart:
-        some = next(item.question for item in found.items)
+        yield _line(shape.wide, f"the columns {_some(names)}", forecasts.numbers.words)
+    if forecasts.apart:
+        some = next(item.question for item in forecasts.items)
         yield f"  each option is a yes-or-no question of its own, such as {some!r}: several may come true, or none"
-    if not found.names_forecaster:
-        yield f"  no column names the forecaster: all forecasts are of {found.forecaster!r}"
-    if found.answer_row:
-        yield f"  the row {found.answer_row!r} has the answers"
-    yield from _unused(table, found.roles, [*shape.columns, *found.where])
+    if not forecasts.names_forecaster:
+        yield f"  no column names the forecaster: all forecasts are of {forecasts.forecaster!r}"
+    if forecasts.answer_row:
+        yield f"  the row {forecasts.answer_row!r} has the answers"
+    yield from _unused(table, forecasts.roles, [*shape.columns, *forecasts.where])
 
 
-def _answer_words(found: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options) -> Iterator[str]:
-    if told.table is not found.table:
-        yield f"{told.table.place}: {_count(len(told.table.lines), 'row')}"
+def _answer_words(
+    forecasts: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options
+) -> Iterator[str]:
+    if told.table is not forecasts.table:
+        yield f"{told.table.title}: {_count(len(told.table.lines), 'row')}"
         yield from _role_words(told.roles, boundaries)
         yield from _unused(told.table, told.roles, ())
-    texts = answer_texts(found, told)
-    if (found.kind == "binary" and not told.named) or is_by_option(found, told, options):
+    texts = answer_texts(forecasts, told)
+    if (forecasts.kind == "binary" and not told.named) or is_by_option(forecasts, told, options):
         meanings = meanings_of("outcome", texts, options)
     else:
         meanings = {text: general_meaning(text, options) for text in texts}
     for meaning, words in _SAID.items():
         if some := [repr(text) for text in texts if meanings[text] == meaning]:
             yield _line("", f"{_some(some)}", words)
-    if unknown := [name for name in unforecast(found, told) if name not in found.elsewhere]:
+    if unknown := [name for name in unforecast(forecasts, told) if name not in forecasts.elsewhere]:
         yield _line("left out", _some([*map(repr, unknown)]), "on which there is no forecast")
 
 
-def _question_words(found: Forecasts) -> Iterator[str]:
-    items = found.items
+def _question_words(forecasts: Forecasts) -> Iterator[str]:
+    items = forecasts.items
     questions, people = ({getattr(item, name) for item in items} for name in ("question", "forecaster"))
-    apart = found.kind == "binary"  # other forecasts are made of several rows or cells
-    forecasts = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}
-    kind = f"{_KINDS[found.kind]} question"
-    yield f"{_count(len(questions), kind)}, {_count(len(people), 'forecaster')}, {_count(len(forecasts), 'forecast')}"
-    rows, who = {item.row for item in items}, found.table.texts(found.columns("forecaster"))
-    answers = {row for row, name in enumerate(who) if found.answer_row and name == found.answer_row}
-    blank = [line for row, line in enumerate(found.table.lines) if row not in rows | answers]
+    apart = forecasts.kind == "binary"  # other forecasts are made of several rows or cells
+    made = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}
+    kind = f"{_KINDS[forecasts.kind]} question"
+    yield f"{_count(len(questions), kind)}, {_count(len(people), 'forecaster')}, {_count(len(made), 'forecast')}"
+    rows, who = {item.row for item in items}, forecasts.table.texts(forecasts.columns("forecaster"))
+    answers = {row for row, name in enumerate(who) if forecasts.answer_row and name == forecasts.answer_row}
+    blank = [line for row, line in enumerate(forecasts.table.lines) if row not in rows | answers]
     if blank:
-        rest, first = _count(len(blank), "row"), f"{found.table.unit} {blank[0]}"
-        yield f"no forecast is made of {rest} without a number, a question or a forecaster; the first is {first}"
+        rows_left, first = _count(len(blank), "row"), f"{forecasts.table.unit} {blank[0]}"
+        yield f"no forecast is made of {rows_left} without a number, a question or a forecaster; the first is {first}"
 
 
-def _period_words(found: Forecasts, period: Period, boundaries: Mapping[str, str]) -> Iterator[str]:
+def _period_words(forecasts: Forecasts, period: Period, boundaries: Mapping[str, str]) -> Iterator[str]:
     first, last = period.words()
-    if found.times is None:
+    if forecasts.times is None:
         yield f"no column says when forecasts were made: all count as made at {first}, a day before every close"
         return
     if "closes" not in boundaries:
@@ -142,14 +144,14 @@ def _period_words(found: Forecasts, period: Period, boundaries: Mapping[str, str
 
 
 def _role_words(roles: Roles, how: Mapping[str, str]) -> Iterator[str]:
-    for role, found in roles.items():
-        yield _line(role, " and ".join(map(repr, found.columns)), how.get(role, ""))
+    for role, role_columns in roles.items():
+        yield _line(role, " and ".join(map(repr, role_columns.columns)), how.get(role, ""))
 
 
 def _unused(table: Table, roles: Roles, wide: Sequence[str]) -> Iterator[str]:
-    used = {*wide, *(column for found in roles.values() for column in found.columns)}
-    if rest := [repr(name) for name in table.columns if name not in used]:
-        yield _line("not used", _some(rest), "")
+    used = {*wide, *(column for role_columns in roles.values() for column in role_columns.columns)}
+    if others := [repr(name) for name in table.columns if name not in used]:
+        yield _line("not used", _some(others), "")
 
 
 def _line(role: str, columns: str, how: str) -> str:
@@ -212,7 +214,7 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
         with gc_pause.paused():
             return _planned(forecasts, answers, options)
     except Refused as refused:
-        raise placed(refused, tables) from None
+        raise with_line(refused, tables) from None
 
 
 def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
@@ -228,11 +230,11 @@ def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
         kinds = ", ".join(part.kind for part in parts)
         words.append(f"{forecasts.name}: questions of several kinds, {parts[0].words}: {kinds}")
     for part, making in zip(parts, made, strict=True):
-        found = making.forecasts
+        recognised = making.forecasts
         kind = f"{part.kind}-" * several
         steps += [step._replace(part=f"{kind}{step.part}".removesuffix("-")) for step in _steps(making)]
-        words += words_of(found, making.answers, making.period, making.boundaries, options)
-        words.append(rule_words(rule_set(making.rules), found.kind))
+        words += words_of(recognised, making.answers, making.period, making.boundaries, options)
+        words.append(rule_words(rule_set(making.rules), recognised.kind))
     return Plan(steps, words, [*dict.fromkeys(making.contest for making in made)])
 
 
@@ -250,28 +252,28 @@ def _making(part: Part, answers: Table | None, options: Options) -> _Making:
 
 
 def _made(part: Part, answers: Table | None, options: Options) -> _Making:
-    found = understand(part.table, options, alone=answers is None, kind=part.kind)._replace(where=part.where)
-    if options.independent and found.kind == "multiple_choice":
-        found = independent(found)
+    forecasts = understand(part.table, options, alone=answers is None, kind=part.kind)._replace(where=part.where)
+    if options.independent and forecasts.kind == "multiple_choice":
+        forecasts = independent(forecasts)
     told = (
-        _answers_within(found, options)
+        _answers_within(forecasts, options)
         if answers is None
-        else understand_answers(answers, options, apart=bool(found.apart))
+        else understand_answers(answers, options, apart=bool(forecasts.apart))
     )
-    timed = found.times is not None
-    source: Forecasts | Answers = told if timed and answers is not None and _has_times(told) else found
+    timed = forecasts.times is not None
+    source: Forecasts | Answers = told if timed and answers is not None and _has_times(told) else forecasts
     opens, closes = (_instants(source, role, options) if timed else None for role in ("opens", "closes"))
     opening = [] if opens is None else [opens.read(text) for text in _cells(source, "opens")]
-    period = period_of(found, [at for at in opening if at is not None], options)
-    rules = written_rules(options.rules, found.kind)
+    period = period_of(forecasts, [at for at in opening if at is not None], options)
+    rules = written_rules(options.rules, forecasts.kind)
     check_rules(
         rule_set(rules),
-        found.kind,
+        forecasts.kind,
         has_times=timed,
         has_opens=bool(opens or options.opens),
         has_closes=bool(closes or options.closes),
     )
-    return _Making(found, told, source, period, opens, closes, options.contest or part.table.stem, rules, options)
+    return _Making(forecasts, told, source, period, opens, closes, options.contest or part.table.stem, rules, options)
 
 
 def _together(made: Sequence[_Making]) -> Iterator[_Making]:
@@ -282,29 +284,31 @@ def _together(made: Sequence[_Making]) -> Iterator[_Making]:
     period = Period(min(each.period.opens for each in made), max(each.period.closes for each in made))
     questions = [frozenset(item.question for item in each.forecasts.items) for each in made]
     rules = list[Any]()
-    for place, each in enumerate(made):
-        found = each.forecasts
-        others = frozenset[str]().union(*questions[:place], *questions[place + 1 :])
-        if both := sorted(questions[place] & others):
-            detail = f"{found.table.name}: some of its rows are those of a {found.kind} question, and some are not"
+    for index, of_kind in enumerate(made):
+        recognised = of_kind.forecasts
+        others = frozenset[str]().union(*questions[:index], *questions[index + 1 :])
+        if both := sorted(questions[index] & others):
+            detail = (
+                f"{recognised.table.name}: some of its rows are those of a {recognised.kind} question, and some are not"
+            )
             remedy = "correct them, or name the column that says the kind: --column kind=NAME"
             raise Refused("ambiguous", "kind", both[0], detail, remedy=remedy)
-        forecasts, first = found._replace(elsewhere=others), each.rules not in rules
-        making = each._replace(forecasts=forecasts, period=period, first=first)
-        if each.source is found:
+        forecasts, first = recognised._replace(elsewhere=others), of_kind.rules not in rules
+        making = of_kind._replace(forecasts=forecasts, period=period, first=first)
+        if of_kind.source is recognised:
             making = making._replace(source=forecasts)
-        yield making._replace(contest=f"{each.contest} {found.kind}") if rules and first else making
-        rules.append(each.rules)
+        yield making._replace(contest=f"{of_kind.contest} {recognised.kind}") if rules and first else making
+        rules.append(of_kind.rules)
 
 
-def _answers_within(found: Forecasts, options: Options) -> Answers:
+def _answers_within(forecasts: Forecasts, options: Options) -> Answers:
     """Return the answers in the forecasts' own table. Refuses: ambiguous (it has none)."""
-    if found.apart and "outcome" in found.roles:
-        return answers_beside(found, options)
-    if found.answer_row or "outcome" in found.roles:
-        return Answers(found.table, found.roles)
-    detail = f"{found.table.name}: no column is known to have the answers, and there is no second table"
-    columns = listed_columns(found.table)
+    if forecasts.apart and "outcome" in forecasts.roles:
+        return answers_beside(forecasts, options)
+    if forecasts.answer_row or "outcome" in forecasts.roles:
+        return Answers(forecasts.table, forecasts.roles)
+    detail = f"{forecasts.table.name}: no column is known to have the answers, and there is no second table"
+    columns = listed_columns(forecasts.table)
     remedy = f"give a table of answers, or name the column: --column outcome=NAME{columns}"
     raise Refused("ambiguous", "outcome", None, detail, remedy=remedy)
 
@@ -328,12 +332,12 @@ def _cells(source: Forecasts | Answers, role: str) -> Sequence[str]:
 def _steps(making: _Making) -> Iterator[Step]:
     """Return the steps: questions, forecasts and answers, each from its table; of one table all at once."""
     table, answers = making.forecasts.table, making.answers.table
-    found, setup, settled = making.forecasts, [*_setup(making)], _settled(making)
-    made = _of_part(_forecast(making), found)
-    if making.source is found:
-        setup = [_of_part(command, found) for command in setup]
+    forecasts, setup, settled = making.forecasts, [*_setup(making)], _settled(making)
+    made = _of_part(_forecast(making), forecasts)
+    if making.source is forecasts:
+        setup = [_of_part(command, forecasts) for command in setup]
     if answers is table:
-        settled = [_of_part(command, found) for command in settled]
+        settled = [_of_part(command, forecasts) for command in settled]
     sort = {"sort": "at"}
     if answers is table:
         title = f"Forecasts and answers of {_title(table)}."
@@ -348,35 +352,35 @@ def _steps(making: _Making) -> Iterator[Step]:
     yield Step("answers", answers, map_text(f"Answers of {_title(answers)}.", answers.keys, settled))
 
 
-def _of_part(command: Fields, found: Forecasts) -> Fields:
+def _of_part(command: Fields, forecasts: Forecasts) -> Fields:
     """Return a command that a map makes only of the rows of these forecasts."""
-    if not found.where or command["type"] == "open_contest":
+    if not forecasts.where or command["type"] == "open_contest":
         return command
-    return {**command, "where": {**found.where, **command.get("where", {})}}
+    return {**command, "where": {**forecasts.where, **command.get("where", {})}}
 
 
 def _settled(making: _Making) -> list[Fields]:
     """Return the commands of the answers, which are recorded as of the close."""
-    told, found, at = making.answers, making.forecasts, making.period.words()[1]
+    told, forecasts, at = making.answers, making.forecasts, making.period.words()[1]
     if making.closes is not None and making.source.table is told.table:
-        return answer_commands(found, told, _boundary(told, "closes", making.closes, at), making.options)
+        return answer_commands(forecasts, told, _boundary(told, "closes", making.closes, at), making.options)
     if making.closes is not None:
         ends = [making.closes.read(text) for text in distinct(_cells(making.source, "closes"))]
         at = format_instant(max([making.period.closes, *(end + DAY for end in ends if end is not None)]))
-    return answer_commands(found, told, at, making.options)
+    return answer_commands(forecasts, told, at, making.options)
 
 
 def _title(table: Table) -> str:
     return "".join(mark for mark in table.name if mark.isprintable())
 
 
-def _is_ordered(found: Forecasts) -> bool:
+def _is_ordered(forecasts: Forecasts) -> bool:
     """Return whether no forecast is earlier than the one before it of the same forecaster on the same question."""
-    times, last = found.times, dict[tuple[str, str], int]()
+    times, last = forecasts.times, dict[tuple[str, str], int]()
     if times is None:
         return True
-    read = {text: times.read(text) or 0 for text in distinct(_cells(found, "time"))}
-    for item in found.items:
+    read = {text: times.read(text) or 0 for text in distinct(_cells(forecasts, "time"))}
+    for item in forecasts.items:
         key, at = (item.question, item.forecaster), read.get(item.time, 0)
         if at < last.get(key, at):
             return False
@@ -398,18 +402,18 @@ def _setup(making: _Making) -> Iterator[Fields]:
 
 def _questions(making: _Making) -> Iterator[tuple[Any, str, Fields]]:
     """Return each question of a row: a field of the map, its name in the ids of commands, and what is chosen."""
-    source, found = making.source, making.forecasts
+    source, forecasts = making.source, making.forecasts
     question, filled = template(source.columns("question")), present(source, ["question"])
     if isinstance(source, Forecasts) and source.shape.wide == "questions":
-        yield "{#column}", "{#column}", {"columns": [*found.shape.columns], "where": {"#": "1"}}
+        yield "{#column}", "{#column}", {"columns": [*forecasts.shape.columns], "where": {"#": "1"}}
     elif isinstance(source, Forecasts) and source.apart and source.shape.wide:
-        yield own_question(source), own_question(source), {**filled, **own_columns(source)}
+        yield option_question(source), option_question(source), {**filled, **option_columns(source)}
     elif isinstance(source, Answers) and source.named:
-        known = known_alone(found, source).get("where", {})
-        for each in options_apart(found, source):
-            yield each.question, each.id, {**filled, **_where({**known, **each.where})}
+        known = known_alone(forecasts, source).get("where", {})
+        for option in options_apart(forecasts, source):
+            yield option.question, option.id, {**filled, **_where({**known, **option.where})}
     else:
-        yield question, question, {**filled, **known_alone(found, Answers(source.table, source.roles))}
+        yield question, question, {**filled, **known_alone(forecasts, Answers(source.table, source.roles))}
 
 
 def _where(condition: Fields) -> Fields:
@@ -455,10 +459,12 @@ def _title_column(source: Forecasts | Answers) -> str:
 
 def _range(making: _Making) -> Fields:
     """Return the range of a numeric question that takes quantiles, open at both ends."""
-    found = making.forecasts
-    numbers = {*(item.text for item in found.items), *distinct(answer_texts(found, making.answers))}
-    decimals, least, most = largest_decimals([text for text in numbers if _is_number(text, found)], found.numbers)
-    levels = [*found.shape.levels] or sorted(distinct(_cells(found, "quantile")), key=_level)
+    forecasts = making.forecasts
+    numbers = {*(item.text for item in forecasts.items), *distinct(answer_texts(forecasts, making.answers))}
+    decimals, least, most = largest_decimals(
+        [text for text in numbers if _is_number(text, forecasts)], forecasts.numbers
+    )
+    levels = [*forecasts.shape.levels] or sorted(distinct(_cells(forecasts, "quantile")), key=_level)
     return {
         "lower": f"{least:f}",
         "upper": f"{most if most > least else least + 1:f}",
@@ -469,9 +475,9 @@ def _range(making: _Making) -> Fields:
     }
 
 
-def _is_number(text: str, found: Forecasts) -> bool:
+def _is_number(text: str, forecasts: Forecasts) -> bool:
     try:
-        largest_decimals([text], found.numbers)
+        largest_decimals([text], forecasts.numbers)
     except Refused:
         return False
     return True
@@ -490,52 +496,52 @@ def _number(text: str, field: str) -> Decimal:
 
 def _forecast(making: _Making) -> Fields:
     """Return the command of a forecast."""
-    found, shape = making.forecasts, making.forecasts.shape
+    forecasts, shape = making.forecasts, making.forecasts.shape
     question = (
         "{#column}"
         if shape.wide == "questions"
-        else own_question(found)
-        if found.apart
-        else template(found.columns("question"))
+        else option_question(forecasts)
+        if forecasts.apart
+        else template(forecasts.columns("question"))
     )
-    who = template(found.columns("forecaster")) or constant(found.forecaster)
+    who = template(forecasts.columns("forecaster")) or constant(forecasts.forecaster)
     who = "{#column}" if shape.wide == "forecasters" else who
-    time = found.columns("time")[:1] if found.times is not None else ()
-    at = field_of(time[0], found.times.keys) if found.times is not None else format_instant(found.made_at)
+    time = forecasts.columns("time")[:1] if forecasts.times is not None else ()
+    at = field_of(time[0], forecasts.times.keys) if forecasts.times is not None else format_instant(forecasts.made_at)
     command: Fields = {"type": "submit_forecast", "id": " ".join([question, who, *map(cell, time)])}
     fields: Fields = {"at": at, "question": question, "participant": who}
-    grouped = [*found.columns("question"), *found.columns("forecaster"), *time]
-    keys, part = found.numbers.keys, found.columns("option") or found.columns("quantile")
+    grouped = [*forecasts.columns("question"), *forecasts.columns("forecaster"), *time]
+    keys, part = forecasts.numbers.keys, forecasts.columns("option") or forecasts.columns("quantile")
     where: Fields = {}
-    if found.answer_row:
-        where |= {column: {"not": [found.answer_row]} for column in found.columns("forecaster")[:1]}
-    command |= present(found, ["question", "forecaster"])
-    if shape.wide in {"quantiles", "options"} and not found.apart:
+    if forecasts.answer_row:
+        where |= {column: {"not": [forecasts.answer_row]} for column in forecasts.columns("forecaster")[:1]}
+    command |= present(forecasts, ["question", "forecaster"])
+    if shape.wide in {"quantiles", "options"} and not forecasts.apart:
         for column in shape.columns:
-            where |= without([column], found.table, column)
+            where |= without([column], forecasts.table, column)
         parts = {shape.label(column): field_of(column, keys) for column in shape.columns}
         fields |= {"probabilities": parts} if shape.wide == "options" else {"quantiles": [*parts.values()]}
     elif shape.wide:
         chosen = (
-            own_columns(found)
-            if found.apart
-            else {"columns": [*shape.columns], **_where(without(shape.columns, found.table, "#cell"))}
+            option_columns(forecasts)
+            if forecasts.apart
+            else {"columns": [*shape.columns], **_where(without(shape.columns, forecasts.table, "#cell"))}
         )
         where |= chosen.pop("where", {})
         command |= chosen
         fields["probability"] = {"from": "{#cell}", **keys} if keys else "{#cell}"
     else:
-        [column] = found.columns("value" if "quantile" in found.roles else "probability")
-        where |= without([column], found.table, column)
+        [column] = forecasts.columns("value" if "quantile" in forecasts.roles else "probability")
+        where |= without([column], forecasts.table, column)
         value = field_of(column, keys)
         if part:
             command["group"] = grouped
             long = {"level": cell(part[0]), "value": value}
-            levels = sorted(map(_level, distinct(_cells(found, "quantile")))) if found.kind == "numeric" else []
+            levels = sorted(map(_level, distinct(_cells(forecasts, "quantile")))) if forecasts.kind == "numeric" else []
             fields |= {"quantiles": {**long, "levels": levels}} if levels else {"probabilities": long}
         else:
             fields["probability"] = value
-    if "group" not in command and _repeats(found):
+    if "group" not in command and _repeats(forecasts):
         command["id"] = " ".join(["row {#}", *["{#column}"] * ("columns" in command)])
     if where:
         command["where"] = where
@@ -545,9 +551,9 @@ def _forecast(making: _Making) -> Fields:
     return {**command, "fields": fields}
 
 
-def _repeats(found: Forecasts) -> bool:
+def _repeats(forecasts: Forecasts) -> bool:
     """Return whether two forecasts have the same question, forecaster and time."""
-    keys = [(item.question, item.forecaster, item.time, item.part) for item in found.items]
+    keys = [(item.question, item.forecaster, item.time, item.part) for item in forecasts.items]
     return len({*keys}) < len(keys) or any(sum(map(len, key)) > _LONGEST for key in keys)
 
 

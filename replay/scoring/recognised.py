@@ -85,26 +85,32 @@ class Forecasts(NamedTuple):
         return "forecaster" in self.roles or self.shape.wide == "forecasters"
 
 
-def _items(found: Forecasts) -> Iterator[Item]:
+def _items(forecasts: Forecasts) -> Iterator[Item]:
     """Return every number of a forecast, row by row.
 
     Those of cells without a value are left out, and rows whose cell of the question or of the forecaster is empty.
     """
-    table, shape = found.table, found.shape
-    cells = shape.columns or found.columns("value" if "quantile" in found.roles else "probability")
+    table, shape = forecasts.table, forecasts.shape
+    cells = shape.columns or forecasts.columns("value" if "quantile" in forecasts.roles else "probability")
     names = [*map(shape.label, cells)]
-    part = found.columns("option") or found.columns("quantile")
-    shared = [table.texts(columns) for columns in (*map(found.columns, ("question", "forecaster", "time")), part)]
-    for row, (question, forecaster, time, own, *numbers) in enumerate(
+    part = forecasts.columns("option") or forecasts.columns("quantile")
+    shared = [table.texts(columns) for columns in (*map(forecasts.columns, ("question", "forecaster", "time")), part)]
+    for row, (question, forecaster, time, part_text, *numbers) in enumerate(
         zip(*shared, *(table.columns[name] for name in cells), strict=True)
     ):
-        if found.answer_row and forecaster == found.answer_row:
+        if forecasts.answer_row and forecaster == forecasts.answer_row:
             continue
         for label, text in zip(names, numbers, strict=True):
             of = label if shape.wide == "questions" else question
-            who = label if shape.wide == "forecasters" else forecaster if found.names_forecaster else found.forecaster
+            who = (
+                label
+                if shape.wide == "forecasters"
+                else forecaster
+                if forecasts.names_forecaster
+                else forecasts.forecaster
+            )
             if not is_absent(text) and of and who:
-                yield Item(row, of, who, time, label if shape.wide in {"options", "quantiles"} else own, text)
+                yield Item(row, of, who, time, label if shape.wide in {"options", "quantiles"} else part_text, text)
 
 
 # The columns by which a published format is known, and what reads it.
@@ -148,14 +154,14 @@ def _understood(table: Table, options: Options, *, alone: bool, known: str) -> F
     answers_in = answer_row(table, roles) if shape.wide == "questions" else ""
     made_at = read_instant(_instant(options.made_at), "made_at") if options.made_at else read_instant(WITHOUT_TIME)
     forecaster = options.forecaster or table.stem
-    found = Forecasts(table, roles, shape, kind, times, Numbers({}, ""), forecaster, answers_in, made_at)
-    found = found._replace(items=[*_items(found)])
-    texts = [*dict.fromkeys(item.text for item in found.items)]
+    forecasts = Forecasts(table, roles, shape, kind, times, Numbers({}, ""), forecaster, answers_in, made_at)
+    forecasts = forecasts._replace(items=[*_items(forecasts)])
+    texts = [*dict.fromkeys(item.text for item in forecasts.items)]
     if not texts:
         raise Refused("bad_csv", table.name, None, "the table has no forecast that is a number")
-    column = " ".join(shape.columns[:1] or found.columns("value") or found.columns("probability"))
+    column = " ".join(shape.columns[:1] or forecasts.columns("value") or forecasts.columns("probability"))
     written = (numbers_of if kind == "numeric" else probabilities_of)(column, texts, options)
-    return _checked(found._replace(numbers=written))
+    return _checked(forecasts._replace(numbers=written))
 
 
 def _times(table: Table, roles: Mapping[str, RoleColumns], options: Options) -> Instants | None:
@@ -176,24 +182,26 @@ def instant_of(text: str, field: str) -> int:
     return read_instant(_instant(text), field)
 
 
-def _checked(found: Forecasts) -> Forecasts:
+def _checked(forecasts: Forecasts) -> Forecasts:
     """Refuse forecasts of which two say something of the same, or whose names are too long for an id."""
-    seen, unit = dict[tuple[str, ...], int](), found.table.unit
-    for item in found.items:
+    seen, unit = dict[tuple[str, ...], int](), forecasts.table.unit
+    for item in forecasts.items:
         key = (item.question, item.forecaster, item.part)
-        if found.times is None and key in seen:
-            lines = f"{unit}s {found.table.lines[seen[key]]} and {found.table.lines[item.row]}"
-            detail = f"{found.table.name}: {lines} both have a forecast of {item.forecaster!r} on {item.question!r}"
-            who = "" if found.names_forecaster else "who made each, --column forecaster=NAME, or "
-            when = f"when each was made, --column time=NAME, or leave one out{listed_columns(found.table)}"
+        if forecasts.times is None and key in seen:
+            lines = f"{unit}s {forecasts.table.lines[seen[key]]} and {forecasts.table.lines[item.row]}"
+            detail = f"{forecasts.table.name}: {lines} both have a forecast of {item.forecaster!r} on {item.question!r}"
+            who = "" if forecasts.names_forecaster else "who made each, --column forecaster=NAME, or "
+            when = f"when each was made, --column time=NAME, or leave one out{listed_columns(forecasts.table)}"
             remedy = f"name the column that says {who}{when}"
             raise Refused("ambiguous", "time", None, detail, remedy=remedy)
         seen[key] = item.row
         if len(item.question) > ID_LENGTH - len("answer "):
-            detail = f"{found.table.name}: {unit} {found.table.lines[item.row]}: the question is too long for an id"
-            remedy = f"name a column with ids of questions: --column question=NAME{listed_columns(found.table)}"
+            detail = (
+                f"{forecasts.table.name}: {unit} {forecasts.table.lines[item.row]}: the question is too long for an id"
+            )
+            remedy = f"name a column with ids of questions: --column question=NAME{listed_columns(forecasts.table)}"
             raise Refused("id_too_long", "question", item.question, detail, remedy=remedy)
-    return found
+    return forecasts
 
 
 class Answers(NamedTuple):
@@ -213,20 +221,20 @@ class Answers(NamedTuple):
     def of(self, role: str) -> dict[str, str]:
         """Return question -> what a column says of it, "" if nothing. Refuses: ambiguous (two rows differ)."""
         [column] = self.columns(role)
-        found, lines = dict[str, str](), dict[str, int]()
+        texts, lines = dict[str, str](), dict[str, int]()
         cells = self.table.columns[column]
         for key, text, line in zip(self.questions(), cells, self.table.lines, strict=True):
             if is_absent(text) or not key:
-                found.setdefault(key, "")
-            elif found.get(key):
-                if found[key] != text:
+                texts.setdefault(key, "")
+            elif texts.get(key):
+                if texts[key] != text:
                     where = f"{self.table.name}: {self.table.unit}s {lines[key]} and {line}"
-                    detail = f"{where} say {found[key]!r} and {text!r}"
+                    detail = f"{where} say {texts[key]!r} and {text!r}"
                     remedy = f"correct one of them, or name another column: --column {role}=NAME"
                     raise Refused("ambiguous", role, key, detail, remedy=remedy)
             else:
-                found[key], lines[key] = text, line
-        return found
+                texts[key], lines[key] = text, line
+        return texts
 
     def questions(self) -> Sequence[str]:
         """Return the question of each row."""
@@ -239,8 +247,10 @@ def understand_answers(table: Table, options: Options, *, apart: bool) -> Answer
     if not {"question", "outcome"} <= {*roles}:
         raise unnamed(table, roles, ["question", "outcome"])
     if apart and "option" in roles:
-        own, option = roles["question"], roles.pop("option")
-        return Answers(table, {**roles, "question": RoleColumns((*own.columns, *option.columns[:1]), own.said)})
+        question, option = roles["question"], roles.pop("option")
+        return Answers(
+            table, {**roles, "question": RoleColumns((*question.columns, *option.columns[:1]), question.said)}
+        )
     return Answers(table, roles, named=apart)
 
 

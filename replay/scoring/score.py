@@ -37,8 +37,8 @@ def record(
 
 def _commands(step: Step) -> Iterator[ReadCommand]:
     several = step.part != ""
-    for place, command in commands_once(parse_map(step.text.encode()), step.table.records()):
-        yield place._replace(unit=step.table.unit, file=step.table.name if several else ""), command
+    for location, command in commands_once(parse_map(step.text.encode()), step.table.records()):
+        yield location._replace(unit=step.table.unit, file=step.table.name if several else ""), command
 
 
 def map_files(plan: Plan, path: Path | None) -> dict[Path, str]:
@@ -139,7 +139,7 @@ def append_frame(  # noqa: PLR0913 - a ledger, a table, how it is read, and two 
 ) -> dict[str, int]:
     """Append the rows of a data frame, or a list of dicts, by the map in a TOML file, as `append --map` does a CSV's.
 
-    on_refusal, on_progress, atomic, and what it returns: as of `append`. A row has its number from 1 as its place.
+    on_refusal, on_progress, atomic, and what it returns: as of `append`. A row has its number from 1 as its location.
     Raises, first that applies: TypeError (no table), OSError (no such map), Unavailable (no pyarrow), Refused (bad_map,
     bad_csv, out_of_order), and what `Ledger.handle_many` raises.
 
@@ -155,13 +155,13 @@ def append_frame(  # noqa: PLR0913 - a ledger, a table, how it is read, and two 
     >>> with TemporaryDirectory() as folder, open_ledger(":memory:") as ledger:
     ...     path = Path(folder, "own.toml")
     ...     _ = path.write_text(written)
-    ...     append_frame(ledger, [{"who": "ada"}], path, lambda place, refused: print(place.where(), refused.code))
+    ...     append_frame(ledger, [{"who": "ada"}], path, lambda at, refused: print(at.where(), refused.code))
     row 1 unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
     table, path = table_of(frame, "append_frame", "frame"), Path(map)
     rows = map_records(parse_map(path.read_bytes(), path.parent), table.records())
-    commands = ((place._replace(unit=table.unit), command) for place, command in rows.commands)
+    commands = ((location._replace(unit=table.unit), command) for location, command in rows.commands)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     for _ in tally(append_batches(ledger, commands, on_progress, atomic=atomic), on_refusal, counts):
         pass

@@ -127,55 +127,61 @@ class Way(NamedTuple):
     id: str
 
 
-def independent(found: Forecasts) -> Forecasts:
+def independent(forecasts: Forecasts) -> Forecasts:
     """Return forecasts of options as forecasts of a question each, such as `cup red`. Refuses: ambiguous."""
     apart, named = defaultdict[str, dict[str, None]](dict), dict[str, tuple[str, str]]()
-    for item in found.items:
+    for item in forecasts.items:
         apart[item.question][item.part] = None
         pair, name = (item.question, item.part), f"{item.question} {item.part}"
         if named.setdefault(name, pair) != pair:
-            detail = f"{found.table.name}: {named[name]} and {pair} would be one question"
+            detail = f"{forecasts.table.name}: {named[name]} and {pair} would be one question"
             raise Refused("ambiguous", "question", name, detail, remedy="name a column of ids: --column question=NAME")
-    items = [item._replace(question=f"{item.question} {item.part}", part="") for item in found.items]
-    roles = {role: each for role, each in found.roles.items() if role != "option"}
-    if not found.shape.wide:
-        own = found.roles["question"]
-        roles["question"] = RoleColumns((*own.columns, *found.columns("option")[:1]), own.said)
+    items = [item._replace(question=f"{item.question} {item.part}", part="") for item in forecasts.items]
+    roles = {role: each for role, each in forecasts.roles.items() if role != "option"}
+    if not forecasts.shape.wide:
+        question_columns = forecasts.roles["question"]
+        roles["question"] = RoleColumns(
+            (*question_columns.columns, *forecasts.columns("option")[:1]), question_columns.said
+        )
     options = {question: tuple(names) for question, names in apart.items()}
-    return found._replace(kind="binary", items=items, roles=roles, apart=options)
+    return forecasts._replace(kind="binary", items=items, roles=roles, apart=options)
 
 
-def answers_beside(found: Forecasts, options: Options) -> Answers:
+def answers_beside(forecasts: Forecasts, options: Options) -> Answers:
     """Return the answers in the table of independent options: a row names the option, or says yes or no of its own."""
-    if found.shape.wide:
-        return Answers(found.table, found.roles, named=True)
-    [*columns, option] = found.columns("question")
-    texts = {*distinct(found.table.columns[found.columns("outcome")[0]])}
-    if is_yes_or_no(texts, options) and not texts & {*found.table.columns[option]}:
-        return Answers(found.table, found.roles)
-    return Answers(found.table, {**found.roles, "question": RoleColumns(tuple(columns), said=False)}, named=True)
+    if forecasts.shape.wide:
+        return Answers(forecasts.table, forecasts.roles, named=True)
+    [*columns, option] = forecasts.columns("question")
+    texts = {*distinct(forecasts.table.columns[forecasts.columns("outcome")[0]])}
+    if is_yes_or_no(texts, options) and not texts & {*forecasts.table.columns[option]}:
+        return Answers(forecasts.table, forecasts.roles)
+    return Answers(
+        forecasts.table, {**forecasts.roles, "question": RoleColumns(tuple(columns), said=False)}, named=True
+    )
 
 
-def own_columns(found: Forecasts) -> Fields:
+def option_columns(forecasts: Forecasts) -> Fields:
     """Return how a map chooses the columns of options, and of a row only the cells that have a value."""
-    columns, prefix = found.shape.columns, found.shape.prefix
-    names = "|".join(map(re.escape, map(found.shape.label, columns)))
+    columns, prefix = forecasts.shape.columns, forecasts.shape.prefix
+    names = "|".join(map(re.escape, map(forecasts.shape.label, columns)))
     chosen: Any = {"matches": f"{re.escape(prefix)}({names})"} if prefix else [*columns]
-    absent = sorted({text for column in columns for text in found.table.columns[column] if text and is_absent(text)})
+    absent = sorted(
+        {text for column in columns for text in forecasts.table.columns[column] if text and is_absent(text)}
+    )
     return {"columns": chosen, "where": {"#cell": {"not": ["", *absent]}}}
 
 
-def own_question(found: Forecasts) -> str:
+def option_question(forecasts: Forecasts) -> str:
     """Return the template of the question of an option, in the table of forecasts."""
-    columns = [*found.columns("question"), *[_option(found)] * bool(found.shape.wide)]
+    columns = [*forecasts.columns("question"), *[_option(forecasts)] * bool(forecasts.shape.wide)]
     return template(columns)
 
 
-def _option(found: Forecasts) -> str:
+def _option(forecasts: Forecasts) -> str:
     """Return what has the option in a map: a column or, of a table with a column for each option, its name."""
-    if not found.shape.wide:
-        return found.columns("question")[-1]
-    return "#1" if found.shape.prefix else "#column"
+    if not forecasts.shape.wide:
+        return forecasts.columns("question")[-1]
+    return "#1" if forecasts.shape.prefix else "#column"
 
 
 class Apart(NamedTuple):
@@ -190,20 +196,22 @@ class Apart(NamedTuple):
     id: str
 
 
-def options_apart(found: Forecasts, told: Answers) -> Iterator[Apart]:
+def options_apart(forecasts: Forecasts, told: Answers) -> Iterator[Apart]:
     """Return how a map makes a command for each option of a row of a table of answers, which has none of them.
 
     There is one for each option if all questions have the same, or else for the first of each question, the second ...
     """
     columns = told.columns("question")
     source = template(columns)
-    if len({*found.apart.values()}) == 1:
-        for name in next(iter(found.apart.values())):
+    if len({*forecasts.apart.values()}) == 1:
+        for name in next(iter(forecasts.apart.values())):
             question = f"{source} {constant(name)}"
-            yield Apart(dict.fromkeys(found.apart, name), {}, question, question)
+            yield Apart(dict.fromkeys(forecasts.apart, name), {}, question, question)
         return
-    for number, place in enumerate(zip_longest(*found.apart.values()), 1):
-        names = {question: name for question, name in zip(found.apart, place, strict=True) if name is not None}
+    for number, nth_options in enumerate(zip_longest(*forecasts.apart.values()), 1):
+        names = {
+            question: name for question, name in zip(forecasts.apart, nth_options, strict=True) if name is not None
+        }
         where: Fields = {columns[0]: [*names]}
         if len(columns) > 1:  # no one column tells these questions apart
             where = {"#": [str(row) for row, key in enumerate(told.questions(), 1) if key in names]}
@@ -211,50 +219,58 @@ def options_apart(found: Forecasts, told: Answers) -> Iterator[Apart]:
         yield Apart(names, where, {"from": source, "map": named}, f"{source}, option {number}")
 
 
-def named_answers(found: Forecasts, told: Answers, name: str, texts: Sequence[str], options: Options) -> Iterator[Way]:
+def named_answers(
+    forecasts: Forecasts, told: Answers, name: str, texts: Sequence[str], options: Options
+) -> Iterator[Way]:
     """Return how the answers of options are made from answers that name an option: yes for it, no for the others.
 
     name: the column of the answer; texts: of the answers.
     Refuses: ambiguous (two answers of a question), unknown_outcome.
     """
-    every = {option for names in found.apart.values() for option in names}
+    every = {option for names in forecasts.apart.values() for option in names}
     meaning = {text: "" if text in every else general_meaning(text, options) for text in texts}
     settled = dict[str, str]()
     for question, text in told.of("outcome").items():
-        if question not in found.apart or not text or meaning[text]:
+        if question not in forecasts.apart or not text or meaning[text]:
             continue
         settled[question] = text
-        if text not in found.apart[question]:
-            few = ", ".join(found.apart[question])
+        if text not in forecasts.apart[question]:
+            few = ", ".join(forecasts.apart[question])
             detail = f"{told.table.name}: the answer of {question!r} is none of its options {few}"
             remedy = f'correct it, or say that it is none or void: --answer "{text}=void"'
             remedy += "; if several came true, give a table with a row for each option, its answer yes or no"
             raise Refused("unknown_outcome", "outcome", text, detail, remedy=remedy)
     known = [text for text in texts if text and not meaning[text]]
     allowed = {"resolve_question": known, "annul_question": [text for text in texts if meaning[text] == "void"]}
-    for question, outcome, chosen, key in _outcomes(found, told, name, settled):
+    for question, outcome, chosen, key in _outcomes(forecasts, told, name, settled):
         yield Way(question, {"outcome": outcome}, allowed, chosen, f"answer {key}")
 
 
 def _outcomes(
-    found: Forecasts, told: Answers, name: str, settled: Mapping[str, str]
+    forecasts: Forecasts, told: Answers, name: str, settled: Mapping[str, str]
 ) -> Iterator[tuple[Any, Fields, Fields, str]]:
     """Return the question, the outcome, what is chosen and the id. settled: question -> the option that came true."""
-    if told.table is found.table:
-        pairs = {(text, option) for question, text in settled.items() for option in found.apart[question]}
-        outcome = _yes_or_no(f"{{{_option(found)}}} of {{{name}}}", {f"{b} of {a}": (a, b) for a, b in sorted(pairs)})
-        value = found.columns("probability")
-        chosen = own_columns(found) if found.shape.wide else {"where": without(value, found.table, value[0])}
-        yield own_question(found), outcome, chosen, own_question(found)
+    if told.table is forecasts.table:
+        pairs = {(text, option) for question, text in settled.items() for option in forecasts.apart[question]}
+        outcome = _yes_or_no(
+            f"{{{_option(forecasts)}}} of {{{name}}}", {f"{b} of {a}": (a, b) for a, b in sorted(pairs)}
+        )
+        value = forecasts.columns("probability")
+        chosen = (
+            option_columns(forecasts) if forecasts.shape.wide else {"where": without(value, forecasts.table, value[0])}
+        )
+        yield option_question(forecasts), outcome, chosen, option_question(forecasts)
         return
-    for each in options_apart(found, told):
-        own = {question: (text, each.names[question]) for question, text in settled.items() if question in each.names}
-        if each.where:
+    for apart in options_apart(forecasts, told):
+        pairs_of_option = {
+            question: (text, apart.names[question]) for question, text in settled.items() if question in apart.names
+        }
+        if apart.where:
             source = f"{template(told.columns('question'))}: {{{name}}}"
-            outcome = _yes_or_no(source, {f"{question}: {pair[0]}": pair for question, pair in own.items()})
+            outcome = _yes_or_no(source, {f"{question}: {pair[0]}": pair for question, pair in pairs_of_option.items()})
         else:
-            outcome = _yes_or_no(f"{{{name}}}", {pair[0]: pair for pair in own.values()})
-        yield each.question, outcome, {"where": each.where}, each.id
+            outcome = _yes_or_no(f"{{{name}}}", {pair[0]: pair for pair in pairs_of_option.values()})
+        yield apart.question, outcome, {"where": apart.where}, apart.id
 
 
 def _yes_or_no(source: str, pairs: Mapping[str, tuple[str, str]]) -> Fields:
@@ -262,32 +278,34 @@ def _yes_or_no(source: str, pairs: Mapping[str, tuple[str, str]]) -> Fields:
     return {"from": source, "map": {text: "yes" if one == other else "no" for text, (one, other) in pairs.items()}}
 
 
-def outcomes_of(found: Forecasts, options: Options) -> dict[str, list[str]]:
+def outcomes_of(forecasts: Forecasts, options: Options) -> dict[str, list[str]]:
     """Return the outcomes of each multiple-choice question, in the order in which the table has them first.
 
     Refuses: not_summing_to_one, duplicate_outcome (a question has only one).
     """
     outcomes, sums = defaultdict[str, dict[str, None]](dict), defaultdict[tuple[str, str, str], Decimal](Decimal)
     first = dict[tuple[str, str, str], int]()
-    for item in found.items:
+    for item in forecasts.items:
         key = (item.question, item.forecaster, item.time)
         outcomes[item.question][item.part] = None
-        sums[key] += value_of(item.text, found.numbers)
+        sums[key] += value_of(item.text, forecasts.numbers)
         first.setdefault(key, item.row)
-    if found.shape.wide == "options":
-        every = dict.fromkeys(map(found.shape.label, found.shape.columns))
+    if forecasts.shape.wide == "options":
+        every = dict.fromkeys(map(forecasts.shape.label, forecasts.shape.columns))
         outcomes = defaultdict(dict, dict.fromkeys(outcomes, every))
     lone = next((question for question, names in outcomes.items() if len(names) < 2), None)
     if lone is not None:
-        detail = f"{found.table.name}: the table has only the option {next(iter(outcomes[lone]))!r} of this question"
+        detail = (
+            f"{forecasts.table.name}: the table has only the option {next(iter(outcomes[lone]))!r} of this question"
+        )
         raise Refused("duplicate_outcome", "question", lone, detail, remedy="give a row, or a column, for each option")
     off = {key: total for key, total in sums.items() if abs(total - 1) > AS_ONE}
     if off and not options.normalize:
         key = next(iter(off))
         most = max(abs(total - 1) for total in off.values())
-        place = f"{found.table.unit} {found.table.lines[first[key]]}"
+        where = f"{forecasts.table.unit} {forecasts.table.lines[first[key]]}"
         detail = (
-            f"{len(off):,} of {len(sums):,} forecasts do not sum to 1, first that of {key[1]!r} on {key[0]!r}, {place}"
+            f"{len(off):,} of {len(sums):,} forecasts do not sum to 1, first that of {key[1]!r} on {key[0]!r}, {where}"
         )
         remedy = f"correct them, or give --normalize {most:f}, to divide each by a sum that differs from 1 by no more"
         remedy += "; or --independent, if several options may come true: each is then a question of its own"
@@ -303,27 +321,27 @@ def outcome_field(outcomes: Mapping[str, Sequence[str]], question: str) -> Any:
     return {"from": question, "map": dict(outcomes)}
 
 
-def known_alone(found: Forecasts, told: Answers) -> Fields:
+def known_alone(forecasts: Forecasts, told: Answers) -> Fields:
     """Return the condition that leaves out the rows of questions which nobody forecast, if there are any."""
-    unknown, columns = unforecast(found, told), told.columns("question")
-    if unknown and told.table is found.table and not found.shape.wide:
-        [column] = found.columns("value" if "quantile" in found.roles else "probability")
-        return {"where": without([column], found.table, column)}
+    unknown, columns = unforecast(forecasts, told), told.columns("question")
+    if unknown and told.table is forecasts.table and not forecasts.shape.wide:
+        [column] = forecasts.columns("value" if "quantile" in forecasts.roles else "probability")
+        return {"where": without([column], forecasts.table, column)}
     if unknown and len(columns) > 1:  # no one column tells these questions apart
-        rest = {*unknown}
-        return {"where": {"#": [str(row) for row, key in enumerate(told.questions(), 1) if key not in rest]}}
+        left_out = {*unknown}
+        return {"where": {"#": [str(row) for row, key in enumerate(told.questions(), 1) if key not in left_out]}}
     return {"where": {columns[0]: {"not": unknown}}} if unknown else {}
 
 
-def unforecast(found: Forecasts, told: Answers) -> list[str]:
+def unforecast(forecasts: Forecasts, told: Answers) -> list[str]:
     """Return the questions in a table of answers that no forecast is on. Refuses: ambiguous (all of them)."""
-    if found.answer_row:
+    if forecasts.answer_row:
         return []
-    known = {item.question for item in found.items} | found.apart.keys()
+    known = {item.question for item in forecasts.items} | forecasts.apart.keys()
     every = [*dict.fromkeys(key for key in told.questions() if key)]
     unknown = [key for key in every if key not in known]
-    if len(unknown) == len(every) and not found.elsewhere:
-        some = f"{min(known)!r} in {found.table.name}, {listed(min(known), every, 1)!r} in {told.table.name}"
+    if len(unknown) == len(every) and not forecasts.elsewhere:
+        some = f"{min(known)!r} in {forecasts.table.name}, {listed(min(known), every, 1)!r} in {told.table.name}"
         detail = f"no question of the two tables has the same name: {some}"
         raise Refused(
             "ambiguous", "question", None, detail, remedy="name the columns that agree: --column question=NAME"
@@ -331,21 +349,23 @@ def unforecast(found: Forecasts, told: Answers) -> list[str]:
     return unknown
 
 
-def answer_commands(found: Forecasts, told: Answers, at: Any, options: Options) -> list[Fields]:
+def answer_commands(forecasts: Forecasts, told: Answers, at: Any, options: Options) -> list[Fields]:
     """Return the commands that record the answers, and those that annul questions. at: a field of a map.
 
     Refuses: ambiguous, bad_number, unknown_outcome.
     """
-    name = "#cell" if found.answer_row else told.columns("outcome")[0]
-    where: Fields = {told.columns("forecaster")[0]: found.answer_row} if found.answer_row else {}
-    where |= known_alone(found, told).get("where", {})
-    texts = answer_texts(found, told)
+    name = "#cell" if forecasts.answer_row else told.columns("outcome")[0]
+    where: Fields = {told.columns("forecaster")[0]: forecasts.answer_row} if forecasts.answer_row else {}
+    where |= known_alone(forecasts, told).get("where", {})
+    texts = answer_texts(forecasts, told)
     if told.named:
-        ways = [*named_answers(found, told, name, texts, options)]
+        ways = [*named_answers(forecasts, told, name, texts, options)]
     else:
-        answer, allowed = _answer(found, told, name, texts, options)
-        chosen: Fields = {"columns": [*found.shape.columns]} if found.answer_row else present(told, ["question"])
-        question = "{#column}" if found.answer_row else template(told.columns("question"))
+        answer, allowed = _answer(forecasts, told, name, texts, options)
+        chosen: Fields = (
+            {"columns": [*forecasts.shape.columns]} if forecasts.answer_row else present(told, ["question"])
+        )
+        question = "{#column}" if forecasts.answer_row else template(told.columns("question"))
         ways = [Way(question, answer, allowed, chosen, f"answer {question}")]
     commands = list[Fields]()
     for way in ways:
@@ -357,47 +377,51 @@ def answer_commands(found: Forecasts, told: Answers, at: Any, options: Options) 
     return commands
 
 
-def answer_texts(found: Forecasts, told: Answers) -> list[str]:
+def answer_texts(forecasts: Forecasts, told: Answers) -> list[str]:
     """Return each text of an answer once, also those that say that there is none."""
-    if found.answer_row:
-        rows = zip(found.table.texts(found.columns("forecaster")), found.table.rows(found.shape.columns), strict=True)
-        return [*dict.fromkeys(text for who, row in rows for text in row if who == found.answer_row)]
-    known = {item.question for item in found.items} | found.apart.keys()
+    if forecasts.answer_row:
+        rows = zip(
+            forecasts.table.texts(forecasts.columns("forecaster")),
+            forecasts.table.rows(forecasts.shape.columns),
+            strict=True,
+        )
+        return [*dict.fromkeys(text for who, row in rows for text in row if who == forecasts.answer_row)]
+    known = {item.question for item in forecasts.items} | forecasts.apart.keys()
     cells = zip(told.questions(), told.table.columns[told.columns("outcome")[0]], strict=True)
     return [*dict.fromkeys(text for question, text in cells if question in known)]
 
 
-def is_by_option(found: Forecasts, told: Answers, options: Options) -> bool:
+def is_by_option(forecasts: Forecasts, told: Answers, options: Options) -> bool:
     """Return whether each row of an option says by yes or no whether it was the answer."""
-    if not found.columns("option") or told.table is not found.table:
+    if not forecasts.columns("option") or told.table is not forecasts.table:
         return False
-    names = {*found.table.columns[found.columns("option")[0]]}
-    texts = answer_texts(found, told)
+    names = {*forecasts.table.columns[forecasts.columns("option")[0]]}
+    texts = answer_texts(forecasts, told)
     return is_yes_or_no(texts, options) and not names & {*texts}
 
 
 def _answer(
-    found: Forecasts, told: Answers, name: str, texts: Collection[str], options: Options
+    forecasts: Forecasts, told: Answers, name: str, texts: Collection[str], options: Options
 ) -> tuple[Fields, dict[str, Any]]:
     """Return the field with the answer; and, for both commands, what the cell of the answer must be."""
-    if found.kind == "binary" or is_by_option(found, told, options):
+    if forecasts.kind == "binary" or is_by_option(forecasts, told, options):
         meanings = meanings_of(name, texts, options)
         by = {meaning: [text for text in texts if meanings[text] == meaning] for meaning in meanings.values()}
-        if found.kind == "binary":
-            if not found.answer_row:
+        if forecasts.kind == "binary":
+            if not forecasts.answer_row:
                 told.of("outcome")  # refuses two for one question
             table = {text: meanings[text] for text in [*by.get("yes", []), *by.get("no", [])]}
             answer: Fields = {"outcome": {"from": "{" + name + "}", "map": table}}
             return answer, {"resolve_question": [*table], "annul_question": by.get("void", [])}
-        answer = {"outcome": cell(found.columns("option")[0])}
+        answer = {"outcome": cell(forecasts.columns("option")[0])}
         return answer, {"resolve_question": by.get("yes", []), "annul_question": by.get("void", [])}
-    outcomes = outcomes_of(found, options) if found.kind == "multiple_choice" else {}
+    outcomes = outcomes_of(forecasts, options) if forecasts.kind == "multiple_choice" else {}
     names = {each for names in outcomes.values() for each in names}
     meaning = {text: "" if text in names else general_meaning(text, options) for text in texts}
     other = [text for text in texts if meaning[text]]
     void = [text for text in texts if meaning[text] == "void"]
     conditions = {"resolve_question": {"not": ["", *(text for text in other if text)]}, "annul_question": void}
-    if found.kind == "multiple_choice":
+    if forecasts.kind == "multiple_choice":
         for key, text in told.of("outcome").items():
             if key in outcomes and text and not meaning[text] and text not in outcomes[key]:
                 detail = f"{told.table.name}: the answer of {key!r} is none of its options {', '.join(outcomes[key])}"

@@ -101,19 +101,19 @@ def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str
     A column has one role: the first, in the order of USUAL, whose names it has; one that the caller names has no other.
     """
     given = {role: tuple(each for each in options.columns.get(role, ()) if each in table.columns) for role in roles}
-    found = {role: RoleColumns(columns, said=True) for role, columns in given.items() if columns}
-    taken = {column for each in found.values() for column in each.columns}
+    columns_by_role = {role: RoleColumns(columns, said=True) for role, columns in given.items() if columns}
+    taken = {column for each in columns_by_role.values() for column in each.columns}
     for role in USUAL:
-        if role not in roles or role in options.columns or _is_of_other_form(role, found):
+        if role not in roles or role in options.columns or _is_of_other_form(role, columns_by_role):
             continue
         candidates = _candidates(role, [name for name in table.columns if name not in taken])
         if len(candidates) > 1:
             detail = f"{table.name}: each of the columns {', '.join(map(repr, candidates))} may be the {role}"
             raise Refused("ambiguous", role, None, detail, remedy=f"name one: --column {role}={_shell(candidates[0])}")
         if candidates:
-            found[role] = RoleColumns(tuple(candidates), said=False)
+            columns_by_role[role] = RoleColumns(tuple(candidates), said=False)
             taken.add(candidates[0])
-    return found
+    return columns_by_role
 
 
 def listed_columns(table: Table) -> str:
@@ -148,15 +148,15 @@ def unnamed(table: Table, roles: Roles, needed: Sequence[str], likely: str = "")
     return Refused("ambiguous", missing[0], None, detail, remedy=remedy)
 
 
-def _is_of_other_form(role: str, found: Roles) -> bool:
+def _is_of_other_form(role: str, roles: Roles) -> bool:
     """Return whether a role is one of another form of forecast: quantiles have values, and no probabilities."""
-    return role in _OF_PROBABILITIES if "quantile" in found else role == "value"
+    return role in _OF_PROBABILITIES if "quantile" in roles else role == "value"
 
 
 def _candidates(role: str, names: Sequence[str]) -> list[str]:
     for group in _GROUPS[role]:
-        if found := [name for name in names if plain(name) in group]:
-            return found
+        if candidates := [name for name in names if plain(name) in group]:
+            return candidates
     return []
 
 
@@ -200,20 +200,20 @@ def shape_of(table: Table, roles: Mapping[str, RoleColumns], options: Options, n
         return Shape("")
     if options.wide and options.wide not in WIDES:
         raise Refused("ambiguous", "wide", options.wide, f"columns are {', '.join(WIDES)}", remedy="give one of these")
-    taken = {column for found in roles.values() for column in found.columns} - {*named}
+    taken = {column for role_columns in roles.values() for column in role_columns.columns} - {*named}
     table = _without_answers(table, roles)
-    rest = named or _numeric(table, [name for name in table.columns if name not in taken])
-    if not rest or (len(rest) == 1 and not options.wide):
-        raise unnamed(table, roles, [role, *needed], *rest)
-    wide = options.wide or _wide(table, roles, rest)
+    numeric = named or _numeric(table, [name for name in table.columns if name not in taken])
+    if not numeric or (len(numeric) == 1 and not options.wide):
+        raise unnamed(table, roles, [role, *needed], *numeric)
+    wide = options.wide or _wide(table, roles, numeric)
     needs = {"forecasters": "question", "questions": "forecaster"}.get(wide, "question")
     if needs not in roles:
         raise unnamed(table, roles, [needs])
-    levels = _levels(rest) if wide == "quantiles" else ()
+    levels = _levels(numeric) if wide == "quantiles" else ()
     if wide == "quantiles" and not levels:
-        detail = f"the names of the columns {', '.join(rest)} are no levels of quantiles"
+        detail = f"the names of the columns {', '.join(numeric)} are no levels of quantiles"
         raise Refused("ambiguous", "wide", wide, detail, remedy="name them like 0.1, q0.1 or p10")
-    return Shape(wide, rest, levels, _prefix(rest) if wide == "options" else "")
+    return Shape(wide, numeric, levels, _prefix(numeric) if wide == "options" else "")
 
 
 def answer_row(table: Table, roles: Mapping[str, RoleColumns]) -> str:
@@ -224,11 +224,11 @@ def answer_row(table: Table, roles: Mapping[str, RoleColumns]) -> str:
     if "question" in roles or "forecaster" not in roles:
         return ""
     cells = table.texts(roles["forecaster"].columns)
-    found = [cell for cell in cells if cell.lower() in ANSWER_ROWS]
-    if len(found) > 1:
-        detail = f"{table.name}: the rows {', '.join(map(repr, found))} may each have the answers"
+    answers = [cell for cell in cells if cell.lower() in ANSWER_ROWS]
+    if len(answers) > 1:
+        detail = f"{table.name}: the rows {', '.join(map(repr, answers))} may each have the answers"
         raise Refused("ambiguous", "outcome", None, detail, remedy="leave all but one out of the table")
-    return "".join(found)
+    return "".join(answers)
 
 
 def _without_answers(table: Table, roles: Mapping[str, RoleColumns]) -> Table:
@@ -242,21 +242,21 @@ def _without_answers(table: Table, roles: Mapping[str, RoleColumns]) -> Table:
     )
 
 
-def _wide(table: Table, roles: Mapping[str, RoleColumns], rest: Sequence[str]) -> str:
+def _wide(table: Table, roles: Mapping[str, RoleColumns], numeric: Sequence[str]) -> str:
     """Return what the columns are, which nobody said. Refuses: ambiguous."""
     if "question" not in roles:
         return "questions"
-    if _levels(rest) and _is_rising(table, rest):
+    if _levels(numeric) and _is_rising(table, numeric):
         return "quantiles"
     if "forecaster" in roles:
         return "options"
-    prefix = _prefix(rest)
+    prefix = _prefix(numeric)
     answers = [*distinct(table.columns[roles["outcome"].columns[0]])] if "outcome" in roles else []
-    if answers and {*answers} <= {name.removeprefix(prefix) for name in rest}:
+    if answers and {*answers} <= {name.removeprefix(prefix) for name in numeric}:
         return "options"
-    if _sums_to_one(table, rest):
+    if _sums_to_one(table, numeric):
         detail = (
-            f"{table.name}: each row sums to 1, so that the columns {', '.join(rest)} may be forecasters or options"
+            f"{table.name}: each row sums to 1, so that the columns {', '.join(numeric)} may be forecasters or options"
         )
         raise Refused(
             "ambiguous", "wide", None, detail, remedy="give --columns-are options, or --columns-are forecasters"
@@ -307,9 +307,9 @@ def _levels(names: Sequence[str]) -> tuple[str, ...]:
     >>> _levels(["q0.1", "q.5"]), _levels(["p10", "p50", "p90"]), _levels(["p1", "p0"]), _levels(["ada", "bo"])
     (('0.1', '0.5'), ('0.1', '0.5', '0.9'), (), ())
     """
-    levels = [Decimal(found[1]) for name in names if (found := _LEVEL.fullmatch(name))]
+    levels = [Decimal(match[1]) for name in names if (match := _LEVEL.fullmatch(name))]
     if not levels:
-        levels = [Decimal(found[1]) / 100 for name in names if (found := _PERCENTILE.fullmatch(name))]
+        levels = [Decimal(match[1]) / 100 for name in names if (match := _PERCENTILE.fullmatch(name))]
     rises = all(before < after for before, after in pairwise(levels)) and all(0 < level < 1 for level in levels)
     return tuple(f"{level:f}" for level in levels) if rises and len(levels) == len(names) else ()
 
@@ -339,9 +339,9 @@ def _prefix(names: Sequence[str]) -> str:
     >>> _prefix(["p_red", "p_blue"]), _prefix(["red", "p_blue"])
     ('p_', '')
     """
-    found = [match for name in names if (match := _PREFIX.fullmatch(name))]
-    prefixes = {name[: match.start(2)] for name, match in zip(names, found, strict=False)}
-    return prefixes.pop() if len(found) == len(names) and len(prefixes) == 1 else ""
+    matches = [match for name in names if (match := _PREFIX.fullmatch(name))]
+    prefixes = {name[: match.start(2)] for name, match in zip(names, matches, strict=False)}
+    return prefixes.pop() if len(matches) == len(names) and len(prefixes) == 1 else ""
 
 
 _WORDS: dict[str, set[str]] = {
@@ -368,14 +368,14 @@ class Part(NamedTuple):
 def parts_of(table: Table, options: Options) -> list[Part]:
     """Return the rows of each kind of question that is asked for, in the order of KINDS. Refuses: ambiguous."""
     kinds, wheres, words = _by_column(table, options) or _by_cells(table, options) or ([], {}, "")
-    found = [kind for kind in KINDS if kind in kinds]
-    asked = [kind for kind in found if not options.kinds or kind in options.kinds]
-    if found and not asked:
-        detail = f"{table.name} has none of these kinds of questions; it has {', '.join(found)}"
-        raise Refused("ambiguous", "kinds", ", ".join(options.kinds), detail, remedy=f"give --kinds {found[0]}")
-    if len(found) < 2:
+    present_kinds = [kind for kind in KINDS if kind in kinds]
+    chosen = [kind for kind in present_kinds if not options.kinds or kind in options.kinds]
+    if present_kinds and not chosen:
+        detail = f"{table.name} has none of these kinds of questions; it has {', '.join(present_kinds)}"
+        raise Refused("ambiguous", "kinds", ", ".join(options.kinds), detail, remedy=f"give --kinds {present_kinds[0]}")
+    if len(present_kinds) < 2:
         return [Part("", table, {}, "")]
-    return [Part(kind, _rows_of(table, kinds, kind, options), wheres[kind], words) for kind in asked]
+    return [Part(kind, _rows_of(table, kinds, kind, options), wheres[kind], words) for kind in chosen]
 
 
 _Kinds = tuple[Sequence[str], Mapping[str, Mapping[str, Any]], str]  # of each row, the conditions, how they are known
@@ -410,8 +410,10 @@ def _kind(text: str) -> str:
 
 def _by_cells(table: Table, options: Options) -> _Kinds | None:
     """Return the kinds that rows have by what they fill: a level, an option or neither; None if no column has them."""
-    found_alone = {role: roles_of(table, [role], options).get(role) for role in ("quantile", "option")}
-    columns = {role: found.columns[0] for role, found in found_alone.items() if found is not None}
+    columns_alone = {role: roles_of(table, [role], options).get(role) for role in ("quantile", "option")}
+    columns = {
+        role: role_columns.columns[0] for role, role_columns in columns_alone.items() if role_columns is not None
+    }
     if not columns:
         return None
     kinds = {"quantile": "numeric", "option": "multiple_choice"}
@@ -435,8 +437,8 @@ def _rows_of(table: Table, kinds: Sequence[str], kind: str, options: Options) ->
     unused = {
         name
         for role in _FILLED
-        for found in roles_of(table, [role], options).values()
-        for name in found.columns
+        for role_columns in roles_of(table, [role], options).values()
+        for name in role_columns.columns
         if all(map(is_absent, columns[name]))
     }
     return table._replace(

@@ -24,9 +24,9 @@ _TITLES = "delete what stands above the header, and give each column a name"
 
 
 class Table(NamedTuple):
-    """A table of texts. name: of its file. columns: their cells, by name. lines: the place of each row.
+    """A table of texts. name: of its file. columns: their cells, by name. lines: the number of each row in the file.
 
-    records: returns the header and all rows once more. unit: what a place counts. keys: how a map reads the file.
+    records: returns the header and all rows once more. unit: what `lines` counts. keys: how a map reads the file.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Table(NamedTuple):
     keys: Mapping[str, str]
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """The name of the file, and the sheet if it is named."""
         return f"{self.name}, sheet {self.keys['sheet']!r}" if "sheet" in self.keys else self.name
 
@@ -119,11 +119,11 @@ def _delimiter(line: bytes) -> str:
     """Return the character between the names of a header. Refuses: ambiguous (two of them give as many columns)."""
     counts = {mark: _width(line, mark) for mark in DELIMITERS}
     most = max(counts.values())
-    found = [mark for mark, count in counts.items() if count == most]
-    if most > 1 and len(found) > 1:
-        detail = f"the header has as many columns by {' as by '.join(map(repr, found))}"
+    marks = [mark for mark, count in counts.items() if count == most]
+    if most > 1 and len(marks) > 1:
+        detail = f"the header has as many columns by {' as by '.join(map(repr, marks))}"
         raise Refused("ambiguous", "delimiter", None, detail, remedy="give --delimiter")
-    return found[0]
+    return marks[0]
 
 
 def _width(line: bytes, mark: str) -> int:
@@ -192,11 +192,11 @@ def _text(value: Any, column: str) -> str:
     raise Refused("bad_csv", column, None, f"a value of the type {type(value).__name__}", remedy=remedy)
 
 
-def placed(refused: Refused, tables: Collection[Table]) -> Refused:
-    """Return the refusal of a cell with the place that has it first; any other refusal as it is.
+def with_line(refused: Refused, tables: Collection[Table]) -> Refused:
+    """Return the refusal of a cell with the row that has it first; any other refusal as it is.
 
     >>> table = table_of_rows([{"who": "ada", "p": 0.5}, {"who": "bo", "p": "half"}], "f")
-    >>> placed(Refused("bad_number", "p", "half"), [table]).detail
+    >>> with_line(Refused("bad_number", "p", "half"), [table]).detail
     'f, row 2: this is not a decimal number'
     """
     for table in tables:

@@ -109,17 +109,17 @@ def _form(column: str, texts: Collection[str], options: Options) -> str:
     for name, pattern in {"unix": _SECONDS, "unix ms": _MILLISECONDS}.items():
         if all(map(pattern.fullmatch, texts)):
             return name
-    found = [form for form in _forms(next(iter(texts))) if _fits(form, texts)]
+    fitting = [form for form in _forms(next(iter(texts))) if _fits(form, texts)]
     if options.day_first is not None:
-        found = [form for form in found if _has_day_first(form) in {None, options.day_first}]
-    if not found:
+        fitting = [form for form in fitting if _has_day_first(form) in {None, options.day_first}]
+    if not fitting:
         detail = "not in the format of the others, or in none known here"
         remedy = "correct the cell, or give --instant FORMAT, as in strptime, such as --instant '%d.%m.%Y %H:%M'"
         raise Refused("bad_instant", column, _odd(texts), detail, remedy=remedy)
-    if len({*map(_has_day_first, found)} - {None}) > 1:
+    if len({*map(_has_day_first, fitting)} - {None}) > 1:
         detail = f"dates such as {min(texts)!r} can be read with the day or with the month first"
         raise Refused("ambiguous", column, None, detail, remedy="give --day-first or --month-first")
-    return found[0]
+    return fitting[0]
 
 
 def _is_usual(text: str) -> bool:
@@ -129,10 +129,10 @@ def _is_usual(text: str) -> bool:
 def _odd(texts: Collection[str]) -> str:
     """Return the first text written unlike the first of all; the first of all if it is in none of the formats."""
     first = next(iter(texts))
-    own = _forms(first)
+    fitting = _forms(first)
     if _is_usual(first):
         return next(text for text in texts if not _is_usual(text))
-    return next((text for text in texts if not any(_fits(form, [text]) for form in own)), first)
+    return next((text for text in texts if not any(_fits(form, [text]) for form in fitting)), first)
 
 
 def _has_day_first(form: str) -> bool | None:
@@ -227,15 +227,15 @@ def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[s
     >>> meanings_of("outcome", ["Yes", "0.0", ""], Options())
     {'Yes': 'yes', '0.0': 'no', '': 'none'}
     """
-    found = {text: options.answers.get(text) or _meaning(text) for text in texts}
-    odd = [text for text, meaning in found.items() if not meaning]
+    meanings = {text: options.answers.get(text) or _meaning(text) for text in texts}
+    odd = [text for text, meaning in meanings.items() if not meaning]
     if odd:
         some = f"{', '.join(map(repr, odd[:_MOST]))}{f' and {len(odd) - _MOST:,} more' * (len(odd) > _MOST)}"
         detail = f"{some} may be yes, no, no answer yet (none), or an answer that does not count (void)"
         given = " ".join(f'--answer "{text}=MEANING"' for text in odd[:_MOST])
         remedy = f"give {given}, each with yes, no, none or void"
         raise Refused("ambiguous", column, odd[0], detail, remedy=remedy)
-    return found
+    return meanings
 
 
 def is_yes_or_no(texts: Iterable[str], options: Options) -> bool:
