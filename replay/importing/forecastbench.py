@@ -230,10 +230,10 @@ def _said_once(rows: Iterable[SourceItem | _Said]) -> Iterator[SourceItem]:
     for said in by_name.values():
         first, *others = sorted(said, key=lambda each: each.order)
         against = [each for each in others if each.value != first.value]
-        for each in against:
+        for refused_row in against:
             value = "no value" if first.value is None else first.value
             detail = f"{first.location.where()} says {value} for the same question; neither counts"
-            yield each.location, Refused("bad_source", each.field, each.value, detail)
+            yield refused_row.location, Refused("bad_source", refused_row.field, refused_row.value, detail)
         if not against:
             yield first.location, first.command
             yield from ((each.location, KNOWN) for each in others)

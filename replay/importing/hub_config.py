@@ -224,12 +224,12 @@ class HubConfig(NamedTuple):
 
     def round_of(self, round_id: str) -> Round | None:
         """Return the round with this id."""
-        for each in self.rounds:
-            if not each.round_id_from_variable:
-                if each.round_id == round_id:
-                    return each
-            elif any(round_id in task.values.get(each.round_id, {}) for task in each.model_tasks):
-                return each
+        for hub_round in self.rounds:
+            if not hub_round.round_id_from_variable:
+                if hub_round.round_id == round_id:
+                    return hub_round
+            elif any(round_id in task.values.get(hub_round.round_id, {}) for task in hub_round.model_tasks):
+                return hub_round
         return None
 
 
@@ -253,9 +253,9 @@ def unread_fields(files: SourceFiles) -> Iterator[tuple[InputLocation, NotCarrie
 
 def _objects(tasks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the objects of tasks.json, and what each is."""
-    for each in tasks["rounds"]:
-        yield from (("round", each), ("due", each["submissions_due"]))
-        for task in each["model_tasks"]:
+    for hub_round in tasks["rounds"]:
+        yield from (("round", hub_round), ("due", hub_round["submissions_due"]))
+        for task in hub_round["model_tasks"]:
             yield "task", task
             yield from (("ids", ids) for ids in task["task_ids"].values())
             yield from (("target", target) for target in task.get("target_metadata", ()))

@@ -145,8 +145,8 @@ def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
             if question is not None and question.id not in opened:
                 yield from _answers_until(waiting, read_instant(question.at))
                 opened.add(question.id)
-                for each in _openings(question, opened, rules):
-                    yield location._replace(command=str(each.__struct_config__.tag)), each
+                for command in _openings(question, opened, rules):
+                    yield location._replace(command=str(command.__struct_config__.tag)), command
                 for at, where, answer in hub.truth.commands(question):
                     heapq.heappush(waiting, (read_instant(at), next(number), where, answer))
             yield location, item

@@ -86,14 +86,14 @@ def read_markets(kind: str, files: SourceFiles, rules: str | None, *, trades: bo
 def _items(read: Iterator[SourceItem], platform: Platform, copy: MarketCopy, rules: str | None) -> Iterator[SourceItem]:
     yield from read
     opened = False
-    for each in copy.contents():
-        if not isinstance(each, Contents):
-            yield each
+    for content in copy.contents():
+        if not isinstance(content, Contents):
+            yield content
             continue
         if not opened:
-            yield contest_item(platform, each.market, rules)
+            yield contest_item(platform, content.market, rules)
         opened = True
-        yield from market_items(platform, each, copy.people)
+        yield from market_items(platform, content, copy.people)
     if not opened:
         yield contest_item(platform, None, rules)
 

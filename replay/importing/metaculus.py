@@ -286,10 +286,10 @@ def _commands(
     rules, now = setting
     lengths: dict[str, Counter[int]] = {}  # question -> how many heights the cdfs of its forecasts have
     firsts: dict[str, int] = {}  # question -> the start of its first forecast, which may be before it opens
-    for each in given:
-        firsts[each.question] = min(each.start, firsts.get(each.question, each.start))
-        if each.distribution[2]:
-            lengths.setdefault(each.question, Counter())[each.distribution[2].count(",") + 1] += 1
+    for forecast in given:
+        firsts[forecast.question] = min(forecast.start, firsts.get(forecast.question, forecast.start))
+        if forecast.distribution[2]:
+            lengths.setdefault(forecast.question, Counter())[forecast.distribution[2].count(",") + 1] += 1
     points = {question: max(counts, key=lambda n: (counts[n], -n)) for question, counts in lengths.items()}
     questions: dict[str, DownloadedQuestion] = {}
     steps: list[_Step] = []
@@ -305,12 +305,12 @@ def _commands(
     yield from items
     steps += _forecast_steps(given, questions, len(steps))
     known = {each["Question ID"] for _, each in question_rows}
-    for each in given:
-        if each.question not in questions:
-            where = "that is not carried over" if each.question in known else f"that {QUESTIONS} does not have"
-            yield each.location, NotCarried(f"a forecast on a question {where}")
-        elif _with_other_options(each, questions[each.question]):
-            yield each.location, NotCarried(EARLY)
+    for forecast in given:
+        if forecast.question not in questions:
+            where = "that is not carried over" if forecast.question in known else f"that {QUESTIONS} does not have"
+            yield forecast.location, NotCarried(f"a forecast on a question {where}")
+        elif _with_other_options(forecast, questions[forecast.question]):
+            yield forecast.location, NotCarried(EARLY)
     opened: dict[str, AnyCommand] = {}
     for step in sorted(steps, key=lambda step: step[:3]):
         command = (
@@ -360,30 +360,40 @@ def _forecast_steps(
 ) -> Iterator[_Step]:
     """Return the forecasts, the enrolments of bots, and the withdrawals of forecasts that end without a new one."""
     starts = {(each.question, each.who, each.start) for each in given}
-    for at, each in enumerate(given, number):
-        question = questions.get(each.question)
-        if question is None or _with_other_options(each, question):
+    for at, forecast in enumerate(given, number):
+        question = questions.get(forecast.question)
+        if question is None or _with_other_options(forecast, question):
             continue
-        yield _Step(each.start, _STAGES.index("forecast"), at, each.location._replace(command="submit_forecast"), each)
-        if each.bot:
-            location = each.location._replace(command="enrol_participant")
+        yield _Step(
+            forecast.start,
+            _STAGES.index("forecast"),
+            at,
+            forecast.location._replace(command="submit_forecast"),
+            forecast,
+        )
+        if forecast.bot:
+            location = forecast.location._replace(command="enrol_participant")
             enrol = EnrolParticipant(
-                id=fitting_id(f"metaculus enrol {question.contest} {each.who}"),
-                at=format_instant(each.start),
+                id=fitting_id(f"metaculus enrol {question.contest} {forecast.who}"),
+                at=format_instant(forecast.start),
                 contest=question.contest,
-                participant=each.who,
+                participant=forecast.who,
                 bot=True,
             )
-            yield _Step(each.start, _STAGES.index("enrol"), at, location, enrol)
-        if each.end is None or each.end >= question.ends_at or (each.question, each.who, each.end) in starts:
+            yield _Step(forecast.start, _STAGES.index("enrol"), at, location, enrol)
+        if (
+            forecast.end is None
+            or forecast.end >= question.ends_at
+            or (forecast.question, forecast.who, forecast.end) in starts
+        ):
             continue
-        if any(change.added and change.counts_from == each.end for change in question.changes):
+        if any(change.added and change.counts_from == forecast.end for change in question.changes):
             continue  # it ends with the grace period
-        location = each.location._replace(command="withdraw_forecast")
-        end = format_instant(each.end)
-        name = fitting_id(f"metaculus end {each.question} {each.identity} {format_instant(each.start)}")
-        withdraw = WithdrawForecast(id=name, at=end, question=each.question, participant=each.who)
-        yield _Step(each.end, _STAGES.index("withdraw"), at, location, withdraw)
+        location = forecast.location._replace(command="withdraw_forecast")
+        end = format_instant(forecast.end)
+        name = fitting_id(f"metaculus end {forecast.question} {forecast.identity} {format_instant(forecast.start)}")
+        withdraw = WithdrawForecast(id=name, at=end, question=forecast.question, participant=forecast.who)
+        yield _Step(forecast.end, _STAGES.index("withdraw"), at, location, withdraw)
 
 
 def _with_other_options(given: _Given, question: DownloadedQuestion) -> bool:

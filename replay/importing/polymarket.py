@@ -273,11 +273,11 @@ class Copy:
     def _publish(self) -> Iterator[SourceItem]:
         """Note the published results; return what is of no market."""
         conditions = {name: record for record in self.newest.values() for name in record.names}
-        for each in self._accounts.published(conditions) if self._accounts is not None else ():
-            if isinstance(each, Published):
-                self.published.append(each)
+        for published in self._accounts.published(conditions) if self._accounts is not None else ():
+            if isinstance(published, Published):
+                self.published.append(published)
             else:
-                yield each
+                yield published
 
     def _of_account(self, location: InputLocation, value: Record) -> Iterator[SourceItem]:
         """Take in a trade or a position of a wallet."""

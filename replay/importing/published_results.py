@@ -129,15 +129,15 @@ def compare_published(pages: Iterable[Sequence[Recorded]], published: Sequence[P
     agree, differ = 0, list[Difference]()
     known = facts(pages if published else ())
     marks = Marks(known)
-    for each in published:
-        worth = _worth(known, marks, each)
-        near = _NEAR + each.near + worth.sum_of(lambda held, _: abs(held.shares)) // _FINEST
-        for name, said in each.results.items():
+    for result in published:
+        worth = _worth(known, marks, result)
+        near = _NEAR + result.near + worth.sum_of(lambda held, _: abs(held.shares)) // _FINEST
+        for name, said in result.results.items():
             here = RESULTS[name](worth) if worth.holdings else None
             if here is not None and abs(here - said) <= near:
                 agree += 1
             else:
-                differ.append(Difference(each, name, said, here))
+                differ.append(Difference(result, name, said, here))
     return Comparison(agree, differ)
 
 

@@ -246,6 +246,6 @@ def _standing(contents: Sequence[tuple[object, ...]]) -> list[int]:
     [2, 3]
     """
     standing: list[int] = []
-    for number, each in enumerate(contents):
-        standing = standing[:-1] if not each else [*standing, number] if each == ANNULLED else [number]
+    for number, content in enumerate(contents):
+        standing = standing[:-1] if not content else [*standing, number] if content == ANNULLED else [number]
     return standing

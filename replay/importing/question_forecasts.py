@@ -138,9 +138,9 @@ class Forecasts:
             timed.append((read_instant(item.at), side, len(timed), (location, result)))
         others = (who for who, recorded in self._known.forecasts.items() if recorded.of_source and who not in given)
         for who in [*given, *others]:
-            for each in self._of_participant(who, given.get(who, []), question, settled=settled):
-                at = getattr(each[1], "at", None)
-                timed.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(timed), each))
+            for sourced in self._of_participant(who, given.get(who, []), question, settled=settled):
+                at = getattr(sourced[1], "at", None)
+                timed.append((FIRST_INSTANT if at is None else read_instant(at), 0, len(timed), sourced))
         yield from (result for *_, result in sorted(timed, key=lambda each: each[:3]))
 
     def _of_participant(

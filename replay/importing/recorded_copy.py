@@ -164,8 +164,8 @@ class People:
 
     def renamed(self, old: str, new: str, person: str) -> None:
         """Note that a participant has another id. person: whose name the source changed; "" if it was done by hand."""
-        for each, present in self.present.items():
-            self.present[each] = new if present == old else present
+        for bearer, present in self.present.items():
+            self.present[bearer] = new if present == old else present
         if person:
             self.names.setdefault(person, []).append(new)
 

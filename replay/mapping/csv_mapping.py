@@ -547,11 +547,11 @@ def _without_command(text: str) -> Refused:
 def _read_groups(readers: Sequence[BoundReader], left_out: LeftOut | None) -> list[RowCommands]:
     """Return the commands of the groups, in the order of their first rows. left_out: as in `read_commands`."""
     by_group = []
-    for each in readers:
-        for group, whole in each.groups.groups() if each.groups is not None else ():
+    for reader in readers:
+        for group, whole in reader.groups.groups() if reader.groups is not None else ():
             if whole is not None or left_out is None:
                 known = Refused("no_command", detail=NOTHING) if whole is None else whole
-                by_group.append(RowCommands(group.line, [each.reader.read_group(group, known)]))
+                by_group.append(RowCommands(group.line, [reader.reader.read_group(group, known)]))
             else:
                 for line in dict.fromkeys(item.line for item in group.items):
                     left_out.add(line, is_empty=True)

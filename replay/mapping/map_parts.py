@@ -67,10 +67,10 @@ def _check_parts(part: Any, field: str, path: str) -> None:
         for number, item in enumerate(part):
             _check_parts(item, field, f"{path}[{number}]")
     elif isinstance(part, dict) and "from" not in part and names is not None:
-        for name, each in part.items():
+        for name, value in part.items():
             if name not in names:
                 raise Refused("bad_map", f"{path}.{name}", None, unknown_name(name, names))
-            _check_parts(each, f"{field}.{name}", f"{path}.{name}")
+            _check_parts(value, f"{field}.{name}", f"{path}.{name}")
 
 
 def needed_parts(kind: Any) -> set[str]:

@@ -104,11 +104,11 @@ def accounts(projections: Projections, name: str, anchor: str) -> list[Participa
     for number, row in enumerate(rows_of(projections, "arena_leaderboard", name)[:MOST_PARTICIPANTS]):
         who = row["participant"]
         holdings = positions.get(who, [])
-        for each in holdings:
-            each["gain"] = str(Decimal(each["realised"]) + Decimal(each["unrealised"]))
-            each["bought_for"] = str(bought.get((who, each["position"]), 0))
-            each["state"] = _ACCOUNT_STATES.get(each["status"], each["status"])
-            each["question"] = ": ".join(filter(None, (each["question"], titles.get(each["question"]))))
+        for holding in holdings:
+            holding["gain"] = str(Decimal(holding["realised"]) + Decimal(holding["unrealised"]))
+            holding["bought_for"] = str(bought.get((who, holding["position"]), 0))
+            holding["state"] = _ACCOUNT_STATES.get(holding["status"], holding["status"])
+            holding["question"] = ": ".join(filter(None, (holding["question"], titles.get(holding["question"]))))
         holdings.sort(key=lambda each: (-Decimal(each["gain"]), each["position"]))
         shown, caption = ends_of(holdings, "positions", "positions", len(holdings))
         kinds = kinds_of(projections, "positions") | {"bought_for": "money", "state": "text", "gain": "money"}

@@ -204,8 +204,8 @@ class Case:
         self.rules = opening(events, "contest", score["contest"])["rules"]
         self.question = opening(events, "question", question)
         self.about = [each for each in events if each.get("question") == question]
-        for each in reversed([each for each in events if each["type"] == "participant_renamed.v1"]):
-            ids |= {each["participant"]} if each["to"] in ids else set()
+        for renamed in reversed([renamed for renamed in events if renamed["type"] == "participant_renamed.v1"]):
+            ids |= {renamed["participant"]} if renamed["to"] in ids else set()
         made = [each for each in self.about if each["type"] == "forecast_made.v1" and each["participant"] in ids]
         self.made = [[Fraction(p, 10**9) for p in each.get("probabilities", ())] for each in made]
         self.plain = self.question["kind"] in {"binary", "multiple_choice"}

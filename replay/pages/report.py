@@ -77,8 +77,8 @@ def report(  # noqa: PLR0913 - the arguments with a default are keywords
         find_contest(facts, each)
     sections, pictures, projections = [], dict[str, Picture](), KnownTables(season.projections)
     same = _same_questions(facts, names)
-    for number, each in enumerate(names):
-        section, charts = contest_section(projections, each, f"contest-{number + 1}", same[each])
+    for number, contest in enumerate(names):
+        section, charts = contest_section(projections, contest, f"contest-{number + 1}", same[contest])
         sections.append(section)
         pictures |= {f"contest-{number + 1}-{kind}": picture for kind, picture in charts.items()}
     page = _page(season, sections, Path(redacted(fspath(log))).name, Path(out).name, contests)

@@ -462,10 +462,10 @@ def _annulments(findings: Findings) -> Section:
     """Return the questions that were annulled, with their reasons."""
     columns = ["log position", "question", "trades", "reason", "in force"]
     rows = []
-    for each in findings.annulments:
-        event: Any = each.event
-        in_force = findings.answer(event.question) is each
-        rows.append([str(each.position), event.question, event.policy, event.reason, "yes" if in_force else "no"])
+    for annulled in findings.annulments:
+        event: Any = annulled.event
+        in_force = findings.answer(event.question) is annulled
+        rows.append([str(annulled.position), event.question, event.policy, event.reason, "yes" if in_force else "no"])
     words = [] if rows else ["No question was annulled."]
     return Section("Questions that were annulled", words, [], _listed("Annulments", columns, rows, "question_annulled"))
 

@@ -85,8 +85,8 @@ def tally(outcomes: Iterable[Outcome], on_refusal: OnRefusal, counts: dict[str, 
                 on_refusal(location, outcome)
         elif outcome.refused:
             counts["refused_quotes"] = counts.get("refused_quotes", 0) + len(outcome.refused)
-            for each in outcome.refused:
-                on_refusal(location, Refused(each.code, each.field).about(f"the quote of {each.question!r}"))
+            for quote in outcome.refused:
+                on_refusal(location, Refused(quote.code, quote.field).about(f"the quote of {quote.question!r}"))
         yield item
 
 
