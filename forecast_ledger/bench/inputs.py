@@ -132,7 +132,7 @@ def crowd(questions: int, participants: int, count: int) -> Facts:
     facts, chance = season(questions, 1, unlike=True), np.random.default_rng(4)
     for number in range(participants):
         facts.participant_codes.add(f"p{number}")
-    own, numbers = np.arange(count), chance.integers(10**6, 999 * 10**6, count)
+    indices, numbers = np.arange(count), chance.integers(10**6, 999 * 10**6, count)
     question = np.sort(chance.integers(0, questions, count))
     at = START + 1 + chance.permutation(count) * (28 * DAY // count)
     at = at[np.lexsort((at, question))]
@@ -146,7 +146,7 @@ def crowd(questions: int, participants: int, count: int) -> Facts:
         made=np.ones(count, bool),
         until=np.full(count, facts.forecasts.until[0]),
         retracted=np.full(count, facts.forecasts.retracted[0]),
-        start=2 * own,
+        start=2 * indices,
         chances=np.stack([numbers, PROBABILITY - numbers], axis=1).reshape(-1),
     )
     facts.as_of = int(position.max())

@@ -54,8 +54,8 @@ def kernels(_: Path) -> dict[str, float]:
     heights = np.sort(chance.integers(0, CUMULATIVE, (20_000, 201)), axis=1)
     at, ones = np.arange(20_000) % 200, np.ones(20_000, np.int64)
     bins = NumericRange(lower="0", upper="200", open_lower=True, open_upper=True, bins=200)
-    places = list(map(str, range(200)))
-    crps_numbers = Numbers(heights.reshape(-1), np.arange(20_000) * 201, 201 * ones, ones, at, [bins] * 200, places)
+    texts = list(map(str, range(200)))
+    crps_numbers = Numbers(heights.reshape(-1), np.arange(20_000) * 201, 201 * ones, ones, at, [bins] * 200, texts)
     crps = fastest(lambda: KERNELS["crps"].of_numbers(crps_numbers))  # type: ignore[misc]
     parts, shares = np.clip(at[:, None] - np.arange(200), 0, 1), heights / CUMULATIVE
     ends = shares[:, :-1], 1 - shares[:, 1:]

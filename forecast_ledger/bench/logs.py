@@ -157,26 +157,26 @@ def sealed(folder: Path) -> dict[str, float]:
 
     One per cent of tail: a log of which all rows but the last hundredth are sealed.
     """
-    place, most, part = million_log(folder), folder / "sealed", folder / "sealed99"
-    found = seal(place, most)
-    export.export(place, part, "segments", as_of=found.checkpoint.position * 99 // 100)
+    log, most, part = million_log(folder), folder / "sealed", folder / "sealed99"
+    result = seal(log, most)
+    export.export(log, part, "segments", as_of=result.checkpoint.position * 99 // 100)
     times = {
         name: cpu(step)
         for name, step in {
-            "log": lambda: replay(place),
+            "log": lambda: replay(log),
             "segments": lambda: replay(most, trust="files"),
-            "tail": lambda: replay(place, segments=part, trust="files"),
+            "tail": lambda: replay(log, segments=part, trust="files"),
             "verified": lambda: read_rebuilt(most),
-            "read": lambda: read_checked(place),
-            "writer": lambda: open_writer(place),
-            "writer from segments": lambda: open_writer(place, most),
+            "read": lambda: read_checked(log),
+            "writer": lambda: open_writer(log),
+            "writer from segments": lambda: open_writer(log, most),
         }.items()
     }
     return {
         "1,000,000 events, segments to facts, digests of files checked: log to facts over it (aim 25)": times["log"]
         / times["segments"],
         "the same with 1 % of tail (aim 10)": times["log"] / times["tail"],
-        "1,000,000 events, size of segments over the SQLite file (aim 0.08)": found.bytes / Path(place).stat().st_size,
+        "1,000,000 events, size of segments over the SQLite file (aim 0.08)": result.bytes / Path(log).stat().st_size,
         "1,000,000 events, full verification of segments over reading and hashing the log (aim 1)": times["verified"]
         / times["read"],
         "1,000,000 events, a writer from the log over one from segments": times["writer"]

@@ -86,13 +86,13 @@ def _processor(described: Path) -> str | None:
 
 def _versions() -> dict[str, str]:
     """The version of each package that is installed."""
-    found = dict[str, str]()
+    versions = dict[str, str]()
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def shown(row: Row) -> str:

@@ -122,11 +122,11 @@ def _quotes_read(log: Path) -> dict[str, float]:
         with timed(seconds):
             facts([records])
     tracemalloc.start()
-    found = facts([records])
+    read = facts([records])
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    quoted = sum(map(found.books.quotes.count, found.books.quotes))
+    quoted = sum(map(read.books.quotes.count, read.books.quotes))
     return {
         "the same, from decoded rows to facts: quotes/s (aim 144,000)": quoted / median(seconds),
         "the same: bytes held a quote (aim 40)": held / quoted,

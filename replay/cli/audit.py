@@ -194,7 +194,7 @@ def _show_command(log: str, name: str, damage: Corrupt) -> str:
 @click.command(epilog="Example: forecast-ledger checkpoint season.db > season.toml")
 @log_argument
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @report_errors
 def checkpoint(log: Location, as_of: str | None, name: str) -> None:
@@ -367,7 +367,7 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
 @click.command(epilog="Example: forecast-ledger balance season.db")
 @log_argument
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @table_options
 @report_errors
@@ -400,7 +400,7 @@ def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
 )
 @click.option("--decimal-comma", is_flag=True, help="Read the amounts of STATEMENT with a decimal comma, as 1.234,50.")
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @table_options
 @report_errors
@@ -444,10 +444,10 @@ def tie_out(
     for tie in ties:
         one, other = (money(int(total * 10**6)) for total in (tie.one, tie.other))
         (complain if tie in wrong else say)(f"{tie.what}: {one} {'and' if tie in wrong else '='} {other}")
-    found = {} if lines is None else dict(summary(rows))
-    if found:
-        unmatched = sum(found.values()) > found["matched"]
-        (complain if unmatched else say)(f"bank: {', '.join(f'{count} {what}' for what, count in found.items())}")
+    counts = {} if lines is None else dict(summary(rows))
+    if counts:
+        unmatched = sum(counts.values()) > counts["matched"]
+        (complain if unmatched else say)(f"bank: {', '.join(f'{count} {what}' for what, count in counts.items())}")
     else:
         unmatched = False
     say_season(season, [contest])
@@ -515,11 +515,11 @@ def sample(
             say(f"{drawn.size:,} drawn from {drawn.items:,} {of}, {len(drawn.rows):,} to examine")
             say_season(season, () if contest is None else [contest])
             return
-        found = evaluate(sheet, lambda position: replay_log(log, name, str(position)), confidence, contest)
+        evaluated = evaluate(sheet, lambda position: replay_log(log, name, str(position)), confidence, contest)
     except ValueError as wrong:
         fail(str(wrong), USAGE)
-    emit(EVALUATED, [found.row(confidence)], view, Look(keep=EVALUATED))
-    for finding in found.findings:
+    emit(EVALUATED, [evaluated.row(confidence)], view, Look(keep=EVALUATED))
+    for finding in evaluated.findings:
         complain(finding)
-    if found.wrong:
+    if evaluated.wrong:
         sys.exit(FINDINGS)

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     help="Print only rows of this contest; with --rules, the contest to score.",
 )
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @errors_option
@@ -161,8 +161,8 @@ def _say_missing(before: "Projections", after: "Projections", contest: str | Non
     from forecast_ledger.replay.explain.what_if import what_is_missing
 
     if contest is not None and contest in before.facts.contests:
-        own, other = (each.facts.contests[contest].opened.rules for each in (before, after))
-        if note := what_is_missing(own, other, contest, shown):
+        before_rules, after_rules = (each.facts.contests[contest].opened.rules for each in (before, after))
+        if note := what_is_missing(before_rules, after_rules, contest, shown):
             say(note)
 
 
@@ -265,7 +265,7 @@ def _show(old: "Table", new: "Table", view: View) -> None:
 @click.option("--ignore", "ignored", multiple=True, metavar="THEIRS", help="Leave out this column of CSV; repeatable.")
 @click.option("--partial", is_flag=True, help="CSV need not have every row of the table.")
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @table_options
 @report_errors
@@ -306,17 +306,17 @@ def compare(
         find_contest(season.projections.facts, contest)
         ours = ours.only("contest", contest)
     comparison = Comparison(ours, claim, partial=partial)
-    found = list(comparison.differences())
-    rows = (dict(zip(header, (*difference.key, *difference[1:]), strict=True)) for difference in found)
-    if found or view.form != "table":
+    differences = list(comparison.differences())
+    rows = (dict(zip(header, (*difference.key, *difference[1:]), strict=True)) for difference in differences)
+    if differences or view.form != "table":
         emit(header, rows, view, Look(keep=("row", "column", "claimed", "ours"), key=key))
     _say_compared(claim, comparison)
-    _say_verdict([difference.row for difference in found])
-    missing = [difference for difference in found if difference.row == "missing"]
+    _say_verdict([difference.row for difference in differences])
+    missing = [difference for difference in differences if difference.row == "missing"]
     if len(comparison.contests) == 1 and any({*each.key}.isdisjoint(comparison.contests) for each in missing):
         say(f"the file has rows of one contest only; to compare no other: --contest {quote(*comparison.contests)}")
     say_season(season)
-    if found:
+    if differences:
         sys.exit(FINDINGS)
 
 

@@ -174,10 +174,10 @@ def compared_figures(projections: "Projections", folder: Path) -> Iterator[Figur
             yield _figure(f"{row['question']} {row['participant']} {figure}", row[figure], ours[figure])
     board = {(row["contest"], row["participant"]): row for row in projections.table("leaderboard").rows()}
     for row in published_rows("published_leaderboard", folder):
-        place = board[row["contest"], row["participant"]]
+        board_row = board[row["contest"], row["participant"]]
         for figure in _FIGURES:
-            yield _figure(f"{row['contest']} {row['participant']} {figure}", row[figure], place[figure])
-        yield _figure(f"{row['contest']} {row['participant']} percent", row["percent"], place["share"])
+            yield _figure(f"{row['contest']} {row['participant']} {figure}", row[figure], board_row[figure])
+        yield _figure(f"{row['contest']} {row['participant']} percent", row["percent"], board_row["share"])
 
 
 def _daily(projections: "Projections", folder: Path) -> Iterator[Figure]:

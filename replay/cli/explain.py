@@ -79,7 +79,7 @@ def _next_id(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[C
     help="Find the rows of a score by this read model instead of reading the whole log; see `follow`.",
 )
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @report_errors
@@ -133,7 +133,7 @@ def explain(
     shell_complete=completion.tables,
     help="Compare this table.",
 )
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @report_errors
@@ -174,7 +174,7 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
 @click.argument("key", nargs=-1, required=True, metavar="KEY...", shell_complete=completion.row_key)
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Print only this column; repeatable.")
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @report_errors
@@ -218,10 +218,10 @@ def _at(text: str) -> int | str | None:
     """Read a cut written as @31, 31, an instant or a date; for a date, say which instant it means."""
     from forecast_ledger.replay.reading.log import end_of_date
 
-    asked = text.removeprefix("@")
-    instant = end_of_date(asked)
-    if instant != asked:
-        say(f"{asked}: cut by the ledger's clock at {instant}")
+    cut = text.removeprefix("@")
+    instant = end_of_date(cut)
+    if instant != cut:
+        say(f"{cut}: cut by the ledger's clock at {instant}")
     return parse_cut(instant)
 
 

@@ -74,7 +74,7 @@ _SUFFIXES = {f".{form}": form for form in _OF_TABLES} | {".db": "sqlite"}
 @click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
 @memory_option
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @report_errors
 def export(
@@ -211,7 +211,7 @@ def _export_hub(
         fail(f"{out}: {error.strerror or error}", UNREADABLE)
     for reason, count in hub.left_out.items():
         say(f"left out: {count:,} x {reason}")
-    rows = [{"part": part, **found._asdict()} for part, found in hub.parts.items()]
+    rows = [{"part": part, **counted._asdict()} for part, counted in hub.parts.items()]
     emit(["part", "rows", "digest"], rows, view)
     say_as_of(hub.checkpoint)
 
@@ -288,8 +288,8 @@ def seal(log: str, folder: str | None, rows: int, name: str, view: View) -> None
     if folder is None and segments_beside(log) is None:
         fail(f"{redacted(log)}: there is no place beside it; give a FOLDER", USAGE)
     with progress("sealed") as on_progress:
-        found = sealed(log, folder, name, rows, on_progress)
-    row = dict(zip(SEALED, (found.segments, found.bytes, *found.checkpoint), strict=True))
+        result = sealed(log, folder, name, rows, on_progress)
+    row = dict(zip(SEALED, (result.segments, result.bytes, *result.checkpoint), strict=True))
     emit(SEALED, [row], view)
 
 

@@ -55,8 +55,8 @@ class Menu(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Suggest options and commands, without loading these."""
         items = [CompletionItem(name, help=_short(self._entries[name].summary)) for name in sorted(self._entries)]
-        own = click.Command.shell_complete(self, ctx, incomplete)
-        return [item for item in items if item.value.startswith(incomplete)] + own
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in items if item.value.startswith(incomplete)] + options
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As in click, but with plain messages: no control characters, no secrets of locations, and signals named."""

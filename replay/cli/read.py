@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @log_argument
 @click.argument("contest", required=False, shell_complete=completion.ids("contest"))
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @report_errors
@@ -91,7 +91,7 @@ def print_board(season: "Replay", contests: Sequence[str], view: View) -> None:
     "--until", metavar="INSTANT", help="Only rows `at` an instant before this, or up to the end of this day (UTC)."
 )
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @table_options
 @report_errors
@@ -219,7 +219,7 @@ def columns(projection: str | None, view: View) -> None:
 )
 @memory_option
 @as_of_option
-@segments_options(found=False)
+@segments_options(use_beside=False)
 @name_option
 @table_options
 @report_errors

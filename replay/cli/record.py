@@ -133,8 +133,8 @@ def _reader(kind: str, rules: str | None, *, prices_only: bool, trades: bool) ->
         raise click.UsageError(f"--trades is for polymarket, manifold and kalshi; {kind} has no trades")
 
     def source(files: "SourceFiles") -> "Source":
-        found = read(files, rules)
-        return found._replace(items=prices_alone(found.items, of_kind.bettors_of)) if prices_only else found
+        copy = read(files, rules)
+        return copy._replace(items=prices_alone(copy.items, of_kind.bettors_of)) if prices_only else copy
 
     return source
 

@@ -61,7 +61,7 @@ KINDS = (
     help="Write the Vega-Lite specification of each picture, with its data, to this folder.",
 )
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @report_errors
 def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None, as_of: str | None, name: str) -> None:
@@ -92,7 +92,7 @@ def report(log: Location, out: str, contests: tuple[str, ...], specs: str | None
     help="Draw this contest; it can be left out if there is only one.",
 )
 @as_of_option
-@segments_options(found=True)
+@segments_options(use_beside=True)
 @name_option
 @report_errors
 def plot(log: Location, kind: str, out: str, contest: str | None, as_of: str | None, name: str) -> None:
@@ -164,7 +164,7 @@ def audit(
     cut = parse_cut(as_of)
     try:
         with progress("verified") as on_progress:
-            found = audited(
+            result = audited(
                 log,
                 out,
                 late=limit,
@@ -176,12 +176,12 @@ def audit(
             )
     except ValueError as wrong:
         fail(f"{wrong}: name a file that does", USAGE)
-    say(found.paper.verdict)
+    say(result.paper.verdict)
     say(f"wrote {out}")
-    say_as_of(found.verification.head)
-    if found.verification.damage:
+    say_as_of(result.verification.head)
+    if result.verification.damage:
         sys.exit(DAMAGED)
-    if found.verification.differences or not found.verification.head.position:
+    if result.verification.differences or not result.verification.head.position:
         sys.exit(FINDINGS)
 
 
@@ -226,8 +226,8 @@ def _check(path: str) -> None:
     from forecast_ledger.replay.pages.pack import check
 
     with progress("imported") as on_progress:
-        found = check(path, on_progress)
-    for what, wrong in found:
+        results = check(path, on_progress)
+    for what, wrong in results:
         print(f"{'WRONG' if wrong else 'ok'}  {what}{': ' * bool(wrong)}{wrong}")
-    if any(wrong for _, wrong in found):
+    if any(wrong for _, wrong in results):
         sys.exit(FINDINGS)

@@ -293,12 +293,12 @@ def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
         metavar="INSTANT",
         help="Read only up to the first event that claims a later instant. A date means the end of that day, UTC.",
     )
-    own = click.option(
+    option = click.option(
         "--as-of",
         metavar="POSITION|INSTANT",
         help="Read only up to this log position, or to this instant or day (UTC) by the ledger's own clock.",
     )
-    return own(claimed(run))
+    return option(claimed(run))
 
 
 def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
@@ -338,13 +338,14 @@ _segments_option = click.option(
 )
 
 
-def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def segments_options(*, use_beside: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds the options for segments; the command's argument `log` then has them.
 
-    found: use a folder beside the log, unless the options say otherwise, and say so. Only for commands whose answer is
-    read together with what they say: those that prove something, or write what others will read, are asked to.
+    use_beside: use a folder beside the log, unless the options say otherwise, and say so. Only for commands whose
+    answer is read together with what they say: those that prove something, or write what others will read, do so only
+    if an option says it.
     """
-    default = "files with --segments or for a folder beside LOG" if found else "files with --segments"
+    default = "files with --segments or for a folder beside LOG" if use_beside else "files with --segments"
     trust_option = click.option(
         "--trust",
         type=click.Choice(["files", "rows"]),
@@ -359,7 +360,7 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
             located: list[Location] = []
 
             def locate(**_: Any) -> None:
-                located.append(_located(log, segments, trust, found=found))
+                located.append(_located(log, segments, trust, use_beside=use_beside))
 
             report_errors(locate)(errors=kwargs.get("errors"))
             command(*args, log=located[0], **kwargs)
@@ -369,12 +370,12 @@ def segments_options(*, found: bool) -> Callable[[Callable[..., None]], Callable
     return decorate
 
 
-def _located(log: str, segments: str | None, trust: "Trust | None", *, found: bool) -> Location:
+def _located(log: str, segments: str | None, trust: "Trust | None", *, use_beside: bool) -> Location:
     """Return the location of a log, with its segments if they are to be read."""
     from forecast_ledger.ledger.storing.stored_log import has_segments_beside, is_folder
     from forecast_ledger.replay.reading.log import WithSegments
 
-    if segments is None and (trust == "rows" or (trust is None and (not found or is_folder(log)))):
+    if segments is None and (trust == "rows" or (trust is None and (not use_beside or is_folder(log)))):
         return log
 
     if segments is not None:
@@ -394,10 +395,10 @@ class _Bytes(click.ParamType):  # type: ignore[type-arg] # generic from click 8.
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of bytes. Fails: it has another form."""
-        found = re.fullmatch(r"([0-9]{1,6})(MiB|GiB|MB|GB)", str(value).strip(), re.IGNORECASE | re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"([0-9]{1,6})(MiB|GiB|MB|GB)", str(value).strip(), re.IGNORECASE | re.ASCII)
+        if match is None:
             self.fail(f"{value!r} is not a size: write it like 2GiB or 500MB", param, ctx)
-        return int(found[1]) * _UNITS[found[2].lower()]
+        return int(match[1]) * _UNITS[match[2].lower()]
 
 
 _UNITS = {"mib": 1 << 20, "gib": 1 << 30, "mb": 10**6, "gb": 10**9}
