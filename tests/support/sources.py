@@ -1,5 +1,6 @@
 """Imports of sources in tests: a source into a ledger in memory, and what came of it."""
 
+import json
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -22,6 +23,7 @@ from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import Source
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
 from forecast_ledger.replay.mapping.csv_reader import read_sources
+from tests.support.oracle import events_of
 
 
 class Imported(NamedTuple):
@@ -98,6 +100,25 @@ def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:
     """Columns of a table, as they are printed."""
     rows = Projections(facts(ledger.read())).table(name).rows()
     return [tuple(str(row[column]) for column in columns) for row in rows]
+
+
+def scores(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Every score."""
+    return sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage"))
+
+
+def told(ledger: Ledger) -> list[Any]:
+    """All events."""
+    return [recorded.event for recorded in events_of(ledger)]
+
+
+def saved(folder: Path, **contents: Any) -> Path:
+    """A folder with files of JSON by their names; a text is written as it is."""
+    folder.mkdir(exist_ok=True)
+    for name, content in contents.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return folder
 
 
 def zipped(folder: Path, to: Path, prefix: str = "") -> Path:

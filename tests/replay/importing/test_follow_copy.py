@@ -41,9 +41,9 @@ from forecast_ledger.replay.importing.follow_copy import (
 from forecast_ledger.replay.importing.new_names import SEALED_BOT
 from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE, BY_HAND, MERGED, MISSED, UNREAD
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
-from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, events, replacing, rewrite
+from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, QUESTIONS, replacing, rewrite
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking
+from tests.support.sources import edit, import_into, scores, table, ticking, told
 
 CLOSE, LATER = "2026-03-11 12:00:00+00:00", "2026-04-11 12:00:00+00:00"
 OPEN = {"Resolution": "", "Resolution_Known_Time": "", "Actual_Close_Time": ""}
@@ -95,7 +95,7 @@ def test_a_close_that_is_put_off_reschedules_the_question(older: Path, newer: Pa
         assert counts(ledger, older)[1] == 0
         assert counts(ledger, newer) == (2, 0)
         assert times(ledger) == ("2026-03-01T12:00:00Z", "2026-04-11T12:00:00Z", "2026-04-11T12:00:00Z")
-        [moved] = [event for event in events(ledger) if isinstance(event, QuestionRescheduled)]
+        [moved] = [event for event in told(ledger) if isinstance(event, QuestionRescheduled)]
         assert (moved.question, format_instant(moved.at)) == ("501", "2026-03-01T12:00:00Z")
         assert counts(ledger, newer) == (0, 0)
 
@@ -136,7 +136,7 @@ def test_an_early_close_that_the_source_keeps_is_kept(tmp_path: Path) -> None:
         assert (counts(ledger, newer), times(ledger)[2]) == ((2, 0), closed)
         assert (counts(ledger, newer), times(ledger)[2]) == ((0, 0), closed)
         assert (counts(ledger, newest), times(ledger)[2]) == ((1, 0), "2026-04-12T12:00:00Z")
-        assert len([event for event in events(ledger) if isinstance(event, QuestionClosed)]) == 2
+        assert len([event for event in told(ledger) if isinstance(event, QuestionClosed)]) == 2
 
 
 def test_an_early_close_that_was_ended_by_hand_stays_ended_until_the_source_changes(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_another_opening_and_reveal_are_taken_over(older: Path, tmp_path: Path) 
     with ticking() as ledger:
         counts(ledger, older)
         assert counts(ledger, newer) == (1, 0)
-        [moved] = [event for event in events(ledger) if isinstance(event, QuestionRescheduled)]
+        [moved] = [event for event in told(ledger) if isinstance(event, QuestionRescheduled)]
         assert times(ledger)[0] == "2026-03-01T06:00:00Z"
         assert moved.reveals_at is not None
         assert format_instant(moved.reveals_at) == "2026-03-04T12:00:00Z"
@@ -209,11 +209,6 @@ def test_an_answer_by_hand_stays_until_the_source_has_another(tmp_path: Path) ->
         assert counts(ledger, corrected) == (0, 0)
 
 
-def scores(ledger: Ledger) -> list[tuple[str, ...]]:
-    """Every score."""
-    return sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage"))
-
-
 def standing(ledger: Ledger, question: str = "501") -> list[tuple[str, ...]]:
     """Who stands on a question, and until when."""
     rows = table(ledger, "forecasts", "question", "participant", "outcome", "probability", "ended_by")
@@ -238,7 +233,7 @@ def test_a_forecast_that_is_gone_while_its_question_is_open_is_withdrawn_from_th
         assert ada in standing(ledger)
         assert import_into(ledger, "metaculus", newer, now=day_8).counts["accepted"] == 1
         assert ada not in standing(ledger)
-        [withdrawn] = [each for each in events(ledger) if getattr(each, "participant", "") == "ada"][-1:]
+        [withdrawn] = [each for each in told(ledger) if getattr(each, "participant", "") == "ada"][-1:]
         assert isinstance(withdrawn, ForecastWithdrawn)
         assert format_instant(withdrawn.at) == day_8
         for now in ("2026-03-09T00:00:00Z", "2026-04-09T00:00:00Z"):
@@ -356,7 +351,7 @@ def test_the_versions_of_an_answer_in_one_copy_take_nothing_back() -> None:
     """A hub that revises its target data has older answers in its first copy; no earlier copy is changed by it."""
     with ticking() as ledger:
         found = import_into(ledger, "hubverse", DATA / "hub-import")
-        assert any(type(event) is ResolutionRevoked for event in events(ledger))
+        assert any(type(event) is ResolutionRevoked for event in told(ledger))
         assert found.changes == {}
 
 
@@ -409,7 +404,7 @@ def test_a_question_of_another_contest_is_in_both(older: Path, tmp_path: Path) -
         import_into(ledger, "metaculus", older)
         found = import_into(ledger, "metaculus", newer)
         assert (found.counts["accepted"], found.refused, found.left_out[OTHER_CONTEST]) == (3, [], 1)  # with its bot
-        added = [event for event in events(ledger) if isinstance(event, QuestionAdded) and event.question == "501"]
+        added = [event for event in told(ledger) if isinstance(event, QuestionAdded) and event.question == "501"]
         assert [event.contest for event in added] == ["A month of questions", "another month"]
         assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0
 
@@ -518,7 +513,7 @@ def test_a_bot_that_is_none_any_more_is_enrolled_again(older: Path, tmp_path: Pa
     with ticking() as ledger, ticking() as alone:
         assert import_into(ledger, "metaculus", older).refused == []
         assert import_into(ledger, "metaculus", newer).counts["accepted"] == 1
-        enrolled = [event for event in events(ledger) if isinstance(event, ParticipantEnrolled)]
+        enrolled = [event for event in told(ledger) if isinstance(event, ParticipantEnrolled)]
         assert [(event.participant, event.bot) for event in enrolled] == [("cy-bot", True), ("cy-bot", False)]
         assert import_into(ledger, "metaculus", newer).counts["accepted"] == 0
         import_into(alone, "metaculus", newer)
@@ -583,11 +578,11 @@ def test_a_copy_that_does_not_say_who_is_a_bot_changes_none(older: Path) -> None
     """The column of bots has another name: nobody is enrolled again, and the column is named."""
     with ticking() as ledger:
         import_into(ledger, "metaculus", DOWNLOAD)
-        bots = [event for event in events(ledger) if isinstance(event, ParticipantEnrolled) and event.bot]
+        bots = [event for event in told(ledger) if isinstance(event, ParticipantEnrolled) and event.bot]
         assert bots
         edit(older / FORECASTS, lambda text: text.replace("Is Bot", "Was Bot", 1))
         assert "a column that is not read: 'Was Bot'" in import_into(ledger, "metaculus", older).left_out
-        assert [event for event in events(ledger) if isinstance(event, ParticipantEnrolled)] == bots
+        assert [event for event in told(ledger) if isinstance(event, ParticipantEnrolled)] == bots
 
 
 @pytest.mark.parametrize(

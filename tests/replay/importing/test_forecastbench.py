@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.events import ForecastMade, QuestionAnnulled, QuestionOpened, QuestionResolved
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, table, ticking, told, zipped
 
 SETS = DATA / "forecastbench-import"
 OWL = "forecast_sets/2026-03-01/2026-03-01.Acme.1.json"
@@ -46,8 +46,7 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def annulled(ledger: Ledger) -> list[str]:
     """The questions that are annulled."""
-    told = [recorded.event for page in ledger.read() for recorded in page]
-    return [event.question for event in told if isinstance(event, QuestionAnnulled)]
+    return [event.question for event in told(ledger) if isinstance(event, QuestionAnnulled)]
 
 
 def test_the_sets_score_as_worked_out_by_hand() -> None:
@@ -63,18 +62,20 @@ def test_what_is_recorded_of_a_round() -> None:
     """Titles with their dates; the mark of imputed forecasts; answers of a share; answers in order of time."""
     with ticking() as ledger:
         import_into(ledger, "forecastbench", SETS)
-        told = [recorded.event for page in ledger.read() for recorded in page]
-    titles = {event.question: event.title for event in told if isinstance(event, QuestionOpened)}
+        every = told(ledger)
+    titles = {event.question: event.title for event in every if isinstance(event, QuestionOpened)}
     assert "increased by 2026-03-31 as compared to its value on 2026-03-01" in titles["2026-03-01 fred DGS1 2026-03-31"]
     assert titles["2025-03-02 fred DGS1 & DGS30 +- 2025-03-09"].endswith("(DGS1 yes, DGS30 no)")
-    labels = {each.question: (each.group, each.category, each.url) for each in told if isinstance(each, QuestionOpened)}
+    labels = {
+        each.question: (each.group, each.category, each.url) for each in every if isinstance(each, QuestionOpened)
+    }
     assert labels["2026-03-01 fred DGS1 2026-03-31"] == ("fred", "dataset", "https://example.org/DGS1")
     assert labels["2025-03-02 fred DGS1 & DGS30 +- 2025-03-09"] == ("fred", "dataset combination", "")
-    imputed = [each for each in told if isinstance(each, ForecastMade) and each.attestation]
+    imputed = [each for each in every if isinstance(each, ForecastMade) and each.attestation]
     assert [(each.question, each.participant) for each in imputed] == [
         ("2026-03-01 fred DGS1 2026-03-31", "ForecastBench: Always 0.5")
     ]
-    answers = [event for event in told if isinstance(event, QuestionResolved)]
+    answers = [event for event in every if isinstance(event, QuestionResolved)]
     assert [each.payouts for each in answers if each.payouts] == [(300_000_000, 700_000_000)]
     assert [each.at for each in answers] == sorted(each.at for each in answers)
 
@@ -132,8 +133,8 @@ def test_a_market_that_is_listed_at_several_dates_has_one_answer_known_at_the_fi
     with ticking() as ledger:
         found = import_into(ledger, "forecastbench", sets)
         assert found.counts == {"accepted": 41, "duplicate": 8, "refused": 0}  # 12 rows of 4 questions
-        told = [recorded.event for page in ledger.read() for recorded in page]
-        [answer] = [each for each in told if isinstance(each, QuestionResolved) and each.question.endswith("0xabc")]
+        every = told(ledger)
+        [answer] = [each for each in every if isinstance(each, QuestionResolved) and each.question.endswith("0xabc")]
         assert answer.at == read_instant("2026-03-19T00:00:00Z")
         assert import_into(ledger, "forecastbench", sets).counts["accepted"] == 0
 
@@ -172,8 +173,8 @@ def test_a_forecast_that_is_repeated_counts_once_and_one_that_contradicts_itself
         found = import_into(ledger, "forecastbench", sets)
         assert found.counts == {"accepted": 41, "duplicate": 1 + 6, "refused": 0}
         assert scores(ledger, market)["Acme: owl-1"] == "0.040000000"
-        told = [recorded.event for page in ledger.read() for recorded in page]
-        made = [each for each in told if isinstance(each, ForecastMade) and each.question == market]
+        every = told(ledger)
+        made = [each for each in every if isinstance(each, ForecastMade) and each.question == market]
         assert [each.attestation for each in made] == [None, None]
         edit(sets / "again.json", lambda text: text.replace('"forecast": 2.0e-1', '"forecast": 0.3'))
         found = import_into(ledger, "forecastbench", sets)

@@ -23,7 +23,7 @@ from forecast_ledger.replay.importing.hub_questions import question_id
 from forecast_ledger.replay.importing.hub_truth import NO_ROWS
 from forecast_ledger.replay.importing.hubverse import NO_FILES
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, table, ticking, told, zipped
 
 HUB = DATA / "hub-import"
 SERIES, ORACLE = "target-data/time-series.csv", "target-data/oracle-output.csv"
@@ -112,9 +112,9 @@ def test_a_round_without_files_stays_and_its_questions_are_counted(hub: Path) ->
     with ticking() as ledger:
         import_into(ledger, "hubverse", hub)
         head, files = ledger.head(), sorted(hub.rglob("2026-03-07-*.csv"))
-        told = [recorded.event for page in ledger.read() for recorded in page]
-        first = {event.question for event in told if isinstance(event, QuestionOpened) and event.group == "2026-03-07"}
-        forecast = first & {event.question for event in told if isinstance(event, ForecastMade)}
+        every = told(ledger)
+        first = {event.question for event in every if isinstance(event, QuestionOpened) and event.group == "2026-03-07"}
+        forecast = first & {event.question for event in every if isinstance(event, ForecastMade)}
         kept = files[0].read_text()
         for path in files:
             path.unlink()
@@ -141,18 +141,18 @@ def test_answers_come_in_order_of_time_and_a_new_version_revokes_the_old() -> No
     """22 on 11 March, then 25 and 40 on 18 March; each is recorded before the next, whatever it is about."""
     with ticking() as ledger:
         import_into(ledger, "hubverse", HUB)
-        told = [recorded.event for page in ledger.read() for recorded in page]
-        values = [event.value for event in told if isinstance(event, QuestionResolved) and event.value]
+        every = told(ledger)
+        values = [event.value for event in every if isinstance(event, QuestionResolved) and event.value]
         assert values == ["3", *["22"] * 4, *["25"] * 4, *["40"] * 4], "quantiles, a mean, a median and samples"
         [(group, category)] = {
             (event.group, event.category)
-            for event in told
+            for event in every
             if isinstance(event, QuestionOpened) and event.question.startswith("reference_date=2026-03-14")
         }
         assert (group, category) == ("2026-03-14", "wk inc flu hosp")
-        revoked = [event for event in told if isinstance(event, ResolutionRevoked)]
+        revoked = [event for event in every if isinstance(event, ResolutionRevoked)]
         assert [event.reason for event in revoked] == ["revised as of 2026-03-18"] * 4
-        assert all(isinstance(told[told.index(event) + 1], QuestionResolved) for event in revoked)
+        assert all(isinstance(every[every.index(event) + 1], QuestionResolved) for event in revoked)
 
 
 def test_parquet_and_a_zip_are_the_same_as_csv(hub: Path, tmp_path: Path) -> None:
@@ -405,13 +405,7 @@ def test_a_date_that_is_no_task_id_is_that_of_the_round_and_the_horizon(
         found = import_into(ledger, "hubverse", simple)
         assert (found.refused, found.left_out) == ([], {})
         assert board(ledger) == [("inc covid hosp quantile", "hub-base", "6.166666670")]  # rounded to 1e-8 each
-        resolved = [
-            recorded.event
-            for page in ledger.read()
-            for recorded in page
-            if isinstance(recorded.event, QuestionResolved)
-        ]
-        assert [event.value for event in resolved] == ["111", "222"]
+        assert [each.value for each in told(ledger) if isinstance(each, QuestionResolved)] == ["111", "222"]
 
 
 def test_target_data_whose_date_cannot_be_told_are_not_believed(simple: Path) -> None:

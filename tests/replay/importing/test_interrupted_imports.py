@@ -23,7 +23,7 @@ from forecast_ledger.replay.writing.append import append_batches
 from forecast_ledger.replay.writing.command_lines import ReadCommand
 from tests.support.effort import LONG, times
 from tests.support.paths import DATA
-from tests.support.sources import import_into, table, ticking, zipped
+from tests.support.sources import import_into, scores, table, ticking, zipped
 
 SOURCES = {
     "forecastbench": "forecastbench-import",
@@ -58,11 +58,6 @@ class Copies(dict[str, Path]):
 def copies(tmp_path: Path) -> Copies:
     """Copies of the sources, to be written to."""
     return Copies(tmp_path)
-
-
-def scores(ledger: Ledger) -> list[tuple[str, ...]]:
-    """Every score."""
-    return sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage"))
 
 
 @cache

@@ -1,6 +1,5 @@
 """Kalshi's markets: scores worked out by hand, prices in cents and dollars, results, candlesticks, bad records."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted, Ques
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.kalshi import DISPUTED, NO_MARKET, NO_VALUE, OTHER_JSON
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, saved, table, ticking, told, zipped
 
 FILES = DATA / "kalshi-import"
 BY_HAND = [  # data/kalshi-import/README.md
@@ -32,14 +31,6 @@ RAIN = {
 }
 
 
-def saved(folder: Path, **contents: Any) -> Path:
-    """A folder with files of JSON by their names."""
-    folder.mkdir(exist_ok=True)
-    for name, content in contents.items():
-        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return folder
-
-
 def trade(day: int, price: Any, ticker: str = "R", **extra: Any) -> dict[str, Any]:
     """A trade as the API answers it now."""
     return {"ticker": ticker, "created_time": f"2026-03-{day:02}T00:00:00Z", "yes_price_dollars": price, **extra}
@@ -48,11 +39,6 @@ def trade(day: int, price: Any, ticker: str = "R", **extra: Any) -> dict[str, An
 def candle(day: int, **sides: Any) -> dict[str, Any]:
     """A candlestick that ends at the beginning of a day."""
     return {"end_period_ts": (FIRST + day * DAY) // 10**6, **sides}
-
-
-def told(ledger: Ledger) -> list[Any]:
-    """All events."""
-    return [recorded.event for page in ledger.read() for recorded in page]
 
 
 def made(ledger: Ledger) -> list[tuple[int, int]]:

@@ -7,10 +7,11 @@ import pytest
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.replay.importing.kalshi import NO_MARKET, NOT_ASKED, SUBACCOUNTS
-from tests.replay.importing.test_kalshi import RAIN, saved, told
+from tests.replay.importing.test_kalshi import RAIN
 from tests.support.forging import audited
+from tests.support.oracle import events_of
 from tests.support.paths import DATA
-from tests.support.sources import import_into, table, ticking
+from tests.support.sources import import_into, saved, table, ticking, told
 
 ENDED = RAIN | {"status": "finalized", "settlement_ts": "2026-03-12T00:00:00Z"}
 
@@ -85,7 +86,7 @@ def test_profits_are_what_the_settlement_says(
         assert (row[0], round(float(row[1]), 6), row[2]) == ("account", round(profit, 6), "0.40")
         trades = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
         assert [(each.outcome, each.shares // 10**6) for each in trades] == [(0, 10), (0, -4), (0, -6), (1, 4), (1, -1)]
-        audited([recorded for page in ledger.read() for recorded in page])
+        audited(events_of(ledger))
         again = import_into(ledger, "kalshi", folder, trades=True)
         assert (again.counts["accepted"], again.counts["refused"]) == (0, 0)
 

@@ -1,6 +1,5 @@
 """Manifold's markets and bets: scores worked out by hand, who forecasts what, answers by share, bad records."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.manifold import NO_MARKET, NOT_WHOLE, OTHER_JSON
 from forecast_ledger.replay.importing.manifold_markets import NO_ANSWERS, NO_SHARES
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, saved, table, ticking, told, zipped
 
 FILES = DATA / "manifold-import"
 BY_HAND = [  # data/manifold-import/README.md
@@ -53,19 +52,6 @@ def bet(day: int, before: Any, after: Any, user: str = "u", **extra: Any) -> dic
     """A bet on the market of rain."""
     said = {"contractId": "r", "userId": user, "createdTime": ms(day), "amount": 5}
     return said | {"probBefore": before, "probAfter": after} | extra
-
-
-def saved(folder: Path, **contents: Any) -> Path:
-    """A folder with files of JSON by their names."""
-    folder.mkdir(exist_ok=True)
-    for name, content in contents.items():
-        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return folder
-
-
-def told(ledger: Ledger) -> list[Any]:
-    """All events."""
-    return [recorded.event for page in ledger.read() for recorded in page]
 
 
 def made(ledger: Ledger) -> list[tuple[int, str, int]]:

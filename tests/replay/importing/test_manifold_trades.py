@@ -16,10 +16,11 @@ from forecast_ledger.replay.importing.follow_copy import TRADE_MISSED, TRADE_UNR
 from forecast_ledger.replay.importing.manifold import NO_RESULTS, NO_TRADE, ONE_ANSWER
 from forecast_ledger.replay.importing.source_items import TRADE_CHANGED
 from tests.replay.cli.test_main import run
-from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms, saved, told
+from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms
 from tests.support import given
 from tests.support.forging import audited
-from tests.support.sources import import_into, table, ticking
+from tests.support.oracle import events_of
+from tests.support.sources import import_into, saved, table, ticking, told
 
 YES = RAIN | {"isResolved": True, "resolution": "YES", "resolutionTime": ms(9)}
 NA = YES | {"resolution": "CANCEL"}
@@ -93,7 +94,7 @@ def test_profits_are_what_manifold_computes(market: Any, ada: Fraction, bo: Frac
         assert {who: round(float(profit), 4) for who, profit in profits} == {
             who: round(float(profit), 4) for who, profit in expected.items()
         }
-        audited([recorded for page in ledger.read() for recorded in page])
+        audited(events_of(ledger))
         again = import_into(ledger, "manifold", folder, trades=True)
         assert (again.counts["accepted"], again.counts["refused"]) == (0, 0)
 

@@ -31,7 +31,7 @@ from forecast_ledger.replay.importing.metaculus_questions import (
     zero_point,
 )
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, table, ticking, told, zipped
 
 DOWNLOAD = DATA / "metaculus-import"
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
@@ -67,14 +67,9 @@ def replacing(question: str, **cells: str) -> Callable[[Cells], Cells]:
     return lambda row: row | (changed if row["Question ID"] == question else {})
 
 
-def events(ledger: Ledger) -> list[object]:
-    """All events."""
-    return [recorded.event for page in ledger.read() for recorded in page]
-
-
 def question(ledger: Ledger, name: str) -> QuestionOpened:
     """How a question was opened."""
-    [found] = [event for event in events(ledger) if isinstance(event, QuestionOpened) and event.question == name]
+    [found] = [event for event in told(ledger) if isinstance(event, QuestionOpened) and event.question == name]
     return found
 
 
@@ -142,11 +137,11 @@ def test_a_download_of_aggregates_alone_has_them_as_forecasters(download: Path, 
         )
     with ticking() as ledger:
         found = import_into(ledger, "metaculus", download)
-        made = [event for event in events(ledger) if isinstance(event, ForecastMade)]
+        made = [event for event in told(ledger) if isinstance(event, ForecastMade)]
         assert found.refused == []
         assert len(made) == 2
         assert {event.participant for event in made} == {"recency_weighted"}
-        assert [(event.participant, event.bot) for event in events(ledger) if isinstance(event, ParticipantEnrolled)]
+        assert [(event.participant, event.bot) for event in told(ledger) if isinstance(event, ParticipantEnrolled)]
         assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
 
 
@@ -154,7 +149,7 @@ def test_a_download_in_any_order_gives_the_same_log(download: Path) -> None:
     """Newest first, oldest first, or by question: commands are sorted by time before any is recorded."""
     with ticking() as ledger:
         import_into(ledger, "metaculus", DOWNLOAD)
-        made = [event.at for event in events(ledger) if isinstance(event, ForecastMade)]
+        made = [event.at for event in told(ledger) if isinstance(event, ForecastMade)]
         assert made == sorted(made)
         expected = sorted(table(ledger, "scores", "question", "participant", "score"))
     lines = list(csv.reader(io.StringIO((download / FORECASTS).read_bytes().decode(), newline="")))
@@ -199,7 +194,7 @@ def test_kinds_bounds_and_answers() -> None:
         assert (date.lower, date.upper) == ("1772323200", "1780963200")  # 1 March and 9 June, 00:00 UTC
         assert [question(ledger, name).kind for name in ("503", "504", "505")] == ["numeric", "discrete", "date"]
         assert question(ledger, "502").outcomes == ("red, dark", "green", "blue's")
-        answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
+        answers = {event.question: event.value for event in told(ledger) if isinstance(event, QuestionResolved)}
         assert (answers["503"], answers["504"], answers["505"]) == ("above_upper_bound", "2", "2026-04-20T00:00:00Z")
         assert table(ledger, "contests", "contest", "rules") == [("A month of questions", "peer-2024-03")]
         first = question(ledger, "501")
@@ -234,8 +229,8 @@ def test_a_question_that_closes_before_its_answer_is_known(download: Path) -> No
     rewrite(download / QUESTIONS, replacing("503", Resolution="below_lower_bound", Open_Lower_Bound="True"))
     with ticking() as ledger:
         import_into(ledger, "metaculus", download)
-        assert [event.question for event in events(ledger) if isinstance(event, QuestionClosed)] == ["501"]
-        answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
+        assert [event.question for event in told(ledger) if isinstance(event, QuestionClosed)] == ["501"]
+        answers = {event.question: event.value for event in told(ledger) if isinstance(event, QuestionResolved)}
         assert answers["503"] == "below_lower_bound"
 
 
@@ -263,7 +258,7 @@ def test_an_end_in_the_future_is_left_to_a_newer_download(download: Path, readme
         assert (found.left_out[FUTURE_END], found.counts["refused"]) == (1, 0)
         found = import_into(ledger, "metaculus", newer)
         assert (found.counts["accepted"], found.counts["refused"]) == (1, 0)
-        last = [event for event in events(ledger) if isinstance(event, ForecastMade)][-1]
+        last = [event for event in told(ledger) if isinstance(event, ForecastMade)][-1]
         assert (last.participant, last.probabilities) == ("ada", (950_000_000, 50_000_000))
 
 
@@ -305,7 +300,7 @@ def test_a_forecast_from_before_the_opening_is_recorded(download: Path) -> None:
 
 def changes(ledger: Ledger) -> list[OutcomesChanged]:
     """All changes of options."""
-    return [event for event in events(ledger) if isinstance(event, OutcomesChanged)]
+    return [event for event in told(ledger) if isinstance(event, OutcomesChanged)]
 
 
 def test_options_that_are_added_and_removed() -> None:
@@ -321,9 +316,9 @@ def test_options_that_are_added_and_removed() -> None:
         assert (added.grace_ends_at, added.at) == (read_instant(DAY_4), read_instant(DAY_4) - 1)
         assert (removed.question, removed.added, removed.removed) == ("510", (), ("b",))
         assert (removed.grace_ends_at, removed.at) == (None, read_instant(DAY_6))
-        ended = [event.question for event in events(ledger) if isinstance(event, ForecastWithdrawn)]
+        ended = [event.question for event in told(ledger) if isinstance(event, ForecastWithdrawn)]
         assert "507" not in ended
-        made = [event for event in events(ledger) if isinstance(event, ForecastMade) and event.question in CHANGED]
+        made = [event for event in told(ledger) if isinstance(event, ForecastMade) and event.question in CHANGED]
         assert [(event.question, event.participant, event.probabilities) for event in made] == [
             ("507", "ada", (600_000_000, 400_000_000)),
             ("510", "ada", (200_000_000, 300_000_000, 500_000_000)),
@@ -469,7 +464,7 @@ def test_a_question_may_be_answered_at_the_instant_at_which_it_opens(download: P
     with ticking() as ledger:
         refused = import_into(ledger, "metaculus", download).refused
         assert [line for line in refused if "before_opening" in line] == []
-        assert "501" in {event.question for event in events(ledger) if isinstance(event, QuestionResolved)}
+        assert "501" in {event.question for event in told(ledger) if isinstance(event, QuestionResolved)}
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from forecast_ledger.ledger.model.events import ForecastsRetracted, ParticipantE
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.new_names import OTHERS_NAME
 from tests.replay.importing.test_hub_outputs import LEVELS, hub, quantiles
-from tests.replay.importing.test_metaculus import events
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking
+from tests.support.sources import edit, import_into, table, ticking, told
 
 HALVES = {"7": "0.8", "8": "0.5", "9": "0.2"}  # yes, of a question of a cup
 
@@ -66,10 +65,10 @@ def test_a_person_with_an_id_of_the_source_is_one_participant(
             assert again.counts["accepted"] == 0
         assert said(ledger) == people
         assert (OTHERS_NAME in again.left_out) == any(" " in who for who in people)
-        found = [event for event in events(ledger) if isinstance(event, ParticipantRenamed)]
+        found = [event for event in told(ledger) if isinstance(event, ParticipantRenamed)]
         assert [f"{event.participant} {event.to.replace(' ', '-')}" for event in found] == renames
-        assert all(event.restated for event in events(ledger) if isinstance(event, ForecastsRetracted))
-        assert sum(isinstance(event, ParticipantEnrolled) for event in events(ledger)) == 1, "the bot is one bot"
+        assert all(event.restated for event in told(ledger) if isinstance(event, ForecastsRetracted))
+        assert sum(isinstance(event, ParticipantEnrolled) for event in told(ledger)) == 1, "the bot is one bot"
 
 
 def test_a_rename_by_hand_is_not_undone_by_any_copy_before_the_source_has_another_name(tmp_path: Path) -> None:

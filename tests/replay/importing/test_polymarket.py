@@ -17,7 +17,7 @@ from forecast_ledger.replay.importing.market_items import OTHER_PRICE
 from forecast_ledger.replay.importing.polymarket import NO_MARKET, OTHER_JSON, SECOND, SEVERAL
 from forecast_ledger.replay.importing.polymarket_markets import NEAR, NO_TIME, NO_WINNER, NOT_SETTLED
 from tests.support.paths import DATA
-from tests.support.sources import edit, import_into, table, ticking, zipped
+from tests.support.sources import edit, import_into, saved, table, ticking, told, zipped
 
 FILES = DATA / "polymarket-import"
 BY_HAND = [  # data/polymarket-import/README.md
@@ -44,23 +44,9 @@ def files(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FILES, tmp_path / "files"))
 
 
-def saved(folder: Path, **contents: Any) -> Path:
-    """A folder with files of JSON by their names; a text is written as it is."""
-    folder.mkdir(exist_ok=True)
-    for name, content in contents.items():
-        text = content if isinstance(content, str) else json.dumps(content)
-        (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    return folder
-
-
 def prices(*points: tuple[str, Any]) -> dict[str, Any]:
     """A history of days in March 2026 and prices."""
     return {"history": [{"t": read_instant(f"2026-03-{day}T00:00:00Z") // 10**6, "p": p} for day, p in points]}
-
-
-def told(ledger: Ledger) -> list[Any]:
-    """All events."""
-    return [recorded.event for page in ledger.read() for recorded in page]
 
 
 def made(ledger: Ledger) -> list[tuple[int, str, int]]:

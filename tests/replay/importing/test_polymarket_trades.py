@@ -8,9 +8,10 @@ import pytest
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.replay.importing.polymarket import NO_MARKET_OF_TRADE, NOT_ASKED, REDEEMED
-from tests.replay.importing.test_polymarket import CLOSED, OPEN, prices, saved, told
+from tests.replay.importing.test_polymarket import CLOSED, OPEN, prices
 from tests.support.forging import audited
-from tests.support.sources import import_into, table, ticking
+from tests.support.oracle import events_of
+from tests.support.sources import import_into, saved, table, ticking, told
 
 RAIN = OPEN | {"conditionId": "0xc"}
 YES = CLOSED | {"conditionId": "0xc", "outcomePrices": '["1", "0"]'}
@@ -93,7 +94,7 @@ def test_profits_are_what_polymarket_publishes(market: Any, published: Any, prof
         assert found.compared[-1].endswith(" agree, 0 differ"), found.compared
         [board] = table(ledger, "arena_leaderboard", "participant", "profit")
         assert (board[0], round(float(board[1]), 4)) == ("0xa", round(profit, 4))
-        audited([recorded for page in ledger.read() for recorded in page])
+        audited(events_of(ledger))
         again = import_into(ledger, "polymarket", folder, trades=True)
         assert (again.counts["accepted"], again.counts["refused"]) == (0, 0)
 
