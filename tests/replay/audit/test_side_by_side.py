@@ -19,7 +19,7 @@ from forecast_ledger.replay.audit.side_by_side import Beginning
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.reading.log import Log
-from tests.replay.audit.test_verify import BROKEN, PAID
+from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
 from tests.support.forging import in_first_form
 from tests.support.forging import written as forged
 from tests.support.given import contest, day, forecast, micros, opened, renaming, withdrawal
@@ -74,12 +74,8 @@ def same(location: Path | str) -> bool:
     return not alone.damage
 
 
-@pytest.mark.parametrize(
-    "broken", [case[0] for cases in BROKEN.values() for case in cases], ids=lambda broken: broken.__name__
-)
-def test_broken_logs_have_the_same_verdict(
-    tmp_path: Path, broken: Callable[[Path], str], begun: list[Beginning | None]
-) -> None:
+@pytest.mark.parametrize("broken", [pytest.param(case.values[1], id=case.id) for case in BROKEN_LOGS])
+def test_broken_logs_have_the_same_verdict(tmp_path: Path, broken: Broken, begun: list[Beginning | None]) -> None:
     """Each check, wherever it stops, with every word that it says."""
     same(broken(tmp_path / "log.db"))
     assert len(begun) == 1

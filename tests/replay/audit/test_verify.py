@@ -25,7 +25,6 @@ from forecast_ledger.ledger.model.events import (
     ContestOpened,
     ForecastMade,
     ParticipantEnrolled,
-    SharesBought,
 )
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
@@ -43,7 +42,6 @@ from tests.support.given import (
     AFTER,
     DAY,
     NOW,
-    OPENS,
     bet,
     contest,
     day,
@@ -52,6 +50,7 @@ from tests.support.given import (
     exclusion,
     finalization,
     forecast,
+    forecasts,
     micros,
     opened,
     payment,
@@ -70,7 +69,7 @@ SEALED: list[AnyCommand] = [
     opened(),
     contest(pool=100),
     entry(),
-    *(forecast(participant=who, probability=chance, at=OPENS) for who, chance in CHANCES.items()),
+    *forecasts(**CHANCES),
     resolution(),
     finalization(),
 ]
@@ -101,6 +100,10 @@ def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
 def happened(*commands: AnyCommand) -> list[AnyEvent]:
     """Return the events that a ledger records for commands."""
     return [recorded.event for recorded in oracle.history(*commands)]
+
+
+SEALED_EVENTS, PAID_EVENTS = happened(*SEALED), happened(*PAID)
+OPEN_EVENTS = SEALED_EVENTS[:-1]
 
 
 def stops(path: str, as_of: AsOf = None) -> tuple[int, str]:
@@ -140,14 +143,14 @@ def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset:
 def test_a_watcher_hears_how_far_the_verification_is(tmp_path: Path) -> None:
     """Log positions."""
     heard: list[int] = []
-    verify(forged(tmp_path / "log.db", happened(*PAID)), on_progress=heard.append)
+    verify(forged(tmp_path / "log.db", PAID_EVENTS), on_progress=heard.append)
     assert heard == [SEAL + 4]
 
 
 @pytest.mark.parametrize("as_of", [*range(SEAL + 5), "2026-03-31T00:00:09Z"])
 def test_every_cut_of_a_sound_log_is_sound(tmp_path: Path, as_of: AsOf) -> None:
     """A cut may lie between the payments of one command, or at the instant of the seal."""
-    path = forged(tmp_path / "log.db", happened(*PAID))
+    path = forged(tmp_path / "log.db", PAID_EVENTS)
     assert verify(path, as_of=as_of).position == (as_of if isinstance(as_of, int) else SEAL)
 
 
@@ -156,7 +159,7 @@ def test_what_cannot_be_verified_says_why(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no such ledger"):
         verify(str(tmp_path / "none.db"))
     assert not list(tmp_path.iterdir())
-    path = forged(tmp_path / "log.db", happened(*SEALED))
+    path = forged(tmp_path / "log.db", SEALED_EVENTS)
     for as_of, code in ((SEAL + 1, "out_of_range"), (-1, "out_of_range"), ("noon", "bad_instant")):
         with pytest.raises(Refused) as refused:
             verify(path, as_of=as_of)
@@ -205,164 +208,52 @@ def rewritten(path: Path, *commands: AnyCommand, of: int, change: Callable[[byte
     return str(path)
 
 
-def missing(path: Path) -> str:
-    """The fourth row is gone."""
-    return changed(forged(path, happened(*PAID)), "DELETE FROM stored_events WHERE originator_version = 4")
+Broken = Callable[[Path], str]  # from where a log is to be to where it is
 
 
-def between(path: Path) -> str:
-    """The fourth row is where no row is, between its place and the fifth: as many rows, in the same order."""
-    return changed(
-        forged(path, happened(*PAID)), "UPDATE stored_events SET originator_version = 4.5 WHERE originator_version = 4"
-    )
+def with_client(statement: str) -> Broken:
+    """A sealed and paid log, after a database client had this done to the fourth row."""
+    return lambda path: changed(forged(path, PAID_EVENTS), f"{statement} WHERE originator_version = 4")
 
 
-def before_the_first(path: Path) -> str:
-    """A copy of the fourth row stands before the first."""
-    fourth = "SELECT originator_id, 0, topic, state FROM stored_events WHERE originator_version = 4"
-    return changed(forged(path, happened(*PAID)), f"INSERT INTO stored_events {fourth}")
+def with_bytes(old: bytes, new: bytes, of: int = 4) -> Broken:
+    """Such a log, in which one row has other bytes, and a digest of them."""
+    return lambda path: rewritten(path, *PAID, of=of, change=lambda body: re.sub(old, new, body))
 
 
-def another_number(path: Path) -> str:
-    """Ada said 60% in the fourth row, says somebody who does not know of digests."""
-    swap = "UPDATE stored_events SET state = CAST(replace(state, '500000000', '600000000') AS BLOB)"
-    return changed(forged(path, happened(*PAID)), f"{swap} WHERE originator_version = 4")
+def with_events(said: Callable[[], list[AnyEvent]]) -> Broken:
+    """A log of events that no decider has allowed."""
+    return lambda path: forged(path, said())
 
 
-def spaced(path: Path) -> str:
-    """The same fact with a space in it."""
-    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b'"position":4', b'"position": 4'))
+def founded(said: Sequence[AnyEvent], rules: RuleSet) -> Broken:
+    """A log of events, if the contest, the second of them, had these rules."""
+    return with_events(lambda: [said[0], structs.replace(said[1], rules=rules), *said[2:]])
 
 
-def spelt_out(path: Path) -> str:
-    """The same fact with a default that is left out."""
-    return rewritten(path, *PAID, of=4, change=lambda body: body[:-1] + b',"cdf":[]}')
+def purchased(rules: str = "arena-v1", *, decided: bool = True, **other: int) -> Broken:
+    """500 at 0.40 buy 1,250 shares, by Kalshi's rules for a fee of 0.07 x 1,250 x 0.24 = 21.
+
+    other: what is more or less in the last row. decided: whether the decision is there.
+    """
+
+    def said() -> list[AnyEvent]:
+        *before, held, bought = happened(*trading_floor(rules=rules), decision(bet(500)))
+        fields = {name: getattr(bought, name) + more for name, more in other.items()}
+        return [*before, *[held] * decided, structs.replace(bought, **fields)]
+
+    return with_events(said)
 
 
-def default_of_a_new_field(path: Path) -> str:
-    """The contest's rule set says of a field that was added later what it need not."""
-    added = b'"open_end_ppm":50000,"consensus_of":"all"'
-    return rewritten(path, *PAID, of=2, change=lambda body: body.replace(b'"open_end_ppm":50000', added))
-
-
-def of_no_known_type(path: Path) -> str:
-    """A forecast of a version to come."""
-    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b"forecast_made.v1", b"forecast_made.v9"))
-
-
-def mislabelled(path: Path) -> str:
-    """The store's type for the fourth row, a forecast, is another; no digest covers that type."""
-    return changed(forged(path, happened(*PAID)), "UPDATE stored_events SET topic = 'x' WHERE originator_version = 4")
-
-
-def back_in_time(path: Path) -> str:
-    """The fourth row was recorded before the third."""
-    return forged(path, happened(*PAID), earlier=4)
-
-
-def no_distribution(path: Path) -> str:
-    """Ada said half of yes and nothing else."""
-    said = happened(*PAID)
-    assert isinstance(said[3], ForecastMade)
-    said[3] = structs.replace(said[3], probabilities=(500_000_000, 0))
-    return forged(path, said)
-
-
-def wrong_prize(path: Path) -> str:
-    """Bob got ten of Ada's twenty-five: in the tenth row, the first payment, she is paid 15."""
-    return forged(path, [*happened(*SEALED), *prizes(**RIGHT | {"ada": 15, "bob": 50})])
-
-
-def a_share_too_many(path: Path) -> str:
-    """500 at 0.40 buys 1,250 shares; in the row of the purchase, the last, it is a millionth more."""
-    *before, purchase = happened(*trading_floor(), decision(bet(500)))
-    assert isinstance(purchase, SharesBought)
-    return forged(path, [*before, structs.replace(purchase, shares=purchase.shares + 1)])
-
-
-def a_fee_too_low(path: Path) -> str:
-    """By Kalshi's rules 500 at 0.40 cost 0.07 x 1,250 x 0.24 = 21; in the last row it is 1 less."""
-    *before, purchase = happened(*trading_floor(rules="arena-v1-kalshi"), decision(bet(500)))
-    assert isinstance(purchase, SharesBought)
-    return forged(path, [*before, structs.replace(purchase, fee=purchase.fee - 10**6)])
-
-
-def a_leg_without_a_decision(path: Path) -> str:
-    """The purchase is there, the decision that it is a leg of is not."""
-    *before, _, purchase = happened(*trading_floor(), decision(bet(500)))
-    return forged(path, [*before, purchase])
-
-
-def misnumbered(path: Path) -> str:
-    """The fourth row says it is the fifth; everything follows everything."""
-    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b'"position":4', b'"position":5'))
-
-
-def unchained(path: Path) -> str:
-    """The fourth row has a digest of its own, and follows a row that is not there."""
-    return rewritten(path, *PAID, of=4, change=lambda body: re.sub(rb'"previous":"[0-9a-f]{64}"', ELSEWHERE, body))
-
-
-def out_of_order(path: Path) -> str:
-    """Ada's second forecast says it is earlier than her first: nobody may say that."""
-    said = happened(opened(), forecast(at=day(12)), forecast(at=day(13)))
-    return forged(path, [*said[:2], structs.replace(said[2], at=micros(11))])
-
-
-def knew_the_answer(path: Path) -> str:
-    """Zoe is sure of what has been resolved, and says that she was before."""
-    said = happened(opened(), resolution())
-    sure = ForecastMade(at=micros(11), question="rain", participant="zoe", probabilities=(10**9, 0))
-    return forged(path, [*said, sure])
-
-
-def contradiction(path: Path) -> str:
-    """The contest scores named outcomes by a logarithm, more is better, and a range by a loss."""
-    said = happened(*PAID)
-    return forged(path, [said[0], founded(said[1], RuleSet(name="own", kernel="ln", cdf_kernel="crps")), *said[2:]])
-
-
-def unscorable(path: Path) -> str:
-    """A question of named outcomes where only ranges are scored."""
-    said = happened(*SEALED)
-    return forged(path, [said[0], founded(said[1], RuleSet(name="own", cdf_kernel="ln")), *said[2:]])
-
-
-def founded(event: AnyEvent, rules: RuleSet) -> ContestOpened:
-    """The contest under other rules."""
-    assert isinstance(event, ContestOpened)
-    return structs.replace(event, rules=rules)
+def not_allowed(event: str, command: str, *code: str) -> str:
+    """What is said of an event that no decider records."""
+    return f"{event}: expected {command} to be allowed; found {': '.join(code)}"
 
 
 def weekly(starts_at: int | None, contest: str = "week", rules: str = "arena-v2", series: str = "") -> ContestOpened:
     """A contest of the week from then on."""
     opened = ContestOpened(at=micros(1), contest=contest, rules=PRESETS[rules], payable_unit=10_000, series=series)
     return structs.replace(opened, starts_at=starts_at)
-
-
-def from_monday(path: Path) -> str:
-    """March 2nd was a Monday."""
-    return forged(path, [weekly(micros(2))])
-
-
-def without_a_start(path: Path) -> str:
-    """One trades from no instant on."""
-    return forged(path, [weekly(None)])
-
-
-def beyond_the_calendar(path: Path) -> str:
-    """One trades from a Sunday on that no calendar has."""
-    return forged(path, [weekly(micros(1) + 7 * 10**9 * DAY)])
-
-
-def a_series_of_nothing(path: Path) -> str:
-    """The weeks of a contest in which nobody trades."""
-    return forged(path, [weekly(None, rules="baseline", series="weeks")])
-
-
-def second_of_its_week(path: Path) -> str:
-    """Two contests of one series start on one Sunday."""
-    return forged(path, [weekly(micros(1)), weekly(micros(1), "again")])
 
 
 def decided_too_late(path: Path) -> str:
@@ -373,155 +264,209 @@ def decided_too_late(path: Path) -> str:
     return forged(path, [*said, *newer, held])
 
 
-def entered_after_the_seal(path: Path) -> str:
+def knew_the_answer() -> list[AnyEvent]:
+    """Zoe is sure of what has been resolved, and says that she was before."""
+    sure = ForecastMade(at=micros(11), question="rain", participant="zoe", probabilities=(10**9, 0))
+    return [*happened(opened(), resolution()), sure]
+
+
+def entered_after_the_seal() -> list[AnyEvent]:
     """A question for a board that is sealed."""
-    wind, added = happened(opened("wind"), contest(), entry(question="wind"))[::2]
-    return forged(path, [*happened(*SEALED), wind, added])
+    return [*SEALED_EVENTS, *happened(opened("wind"), contest(), entry(question="wind"))[::2]]
 
 
-def paid_before_the_seal(path: Path) -> str:
-    """A prize of a board that can still change."""
-    return forged(path, [*happened(*SEALED)[:-1], *prizes(ada=25)])
-
-
-def sealed_too_early(path: Path) -> str:
-    """Ada has not decided."""
-    return forged(path, [*happened(*trading_floor()), ContestFinalized(at=micros(25), contest="week")])
-
-
-def enrolled_too_late(path: Path) -> str:
+def enrolled_too_late() -> list[AnyEvent]:
     """Everybody has decided and nothing is open: who comes now would open the contest again."""
     late = ParticipantEnrolled(at=micros(25), contest="week", participant="bob")
-    return forged(path, [*happened(*trading_floor(), decision()), late])
+    return [*happened(*trading_floor(), decision()), late]
 
 
-BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
-    "positions": [
-        (missing, 4, "the row is missing; the next one is 5"),
-        (between, 4, "expected log position 4; found a row at 4.5"),
-        (before_the_first, 1, "expected log position 1; found a row at 0"),
-        (misnumbered, 4, "the row states the log position 5"),
-    ],
-    "digests": [(another_number, 4, "the row's bytes have digest"), (unchained, 4, "expected previous digest ")],
-    "schemas": [
-        (spaced, 4, "the row is not in canonical bytes"),
-        (spelt_out, 4, "the row is not in canonical bytes"),
-        (default_of_a_new_field, 2, "the row is not in canonical bytes"),
-    ],
-    "clock": [(back_in_time, 4, "expected recorded_at ")],
-    "store": [(mislabelled, 4, "the event has type forecast_made.v1, but the store's column has x")],
-    "decided": [
-        (no_distribution, 4, "forecast_made.v1: expected probabilities[1] 0.5; found 0"),
-        (
-            out_of_order,
-            3,
-            "forecast_made.v1: expected submit_forecast to be allowed; found out_of_order: at = '2026-03-11T00:00:00Z'",
+def back_in_time(path: Path) -> str:
+    """The fourth row was recorded before the third."""
+    return forged(path, PAID_EVENTS, earlier=4)
+
+
+def out_of_order() -> list[AnyEvent]:
+    """Ada's second forecast says it is earlier than her first: nobody may say that."""
+    *before, last = happened(opened(), forecast(at=day(12)), forecast(at=day(13)))
+    return [*before, structs.replace(last, at=micros(11))]
+
+
+SWAP = "UPDATE stored_events SET state = CAST(replace(state, '500000000', '600000000') AS BLOB)"
+missing = with_client("DELETE FROM stored_events")
+another_number = with_client(SWAP)  # Ada said 60%, says somebody who does not know of digests
+of_no_known_type = with_bytes(b"forecast_made.v1", b"forecast_made.v9")
+misnumbered = with_bytes(b'"position":4', b'"position":5')  # everything follows everything
+unchained = with_bytes(rb'"previous":"[0-9a-f]{64}"', ELSEWHERE)  # it follows a row that is not there
+no_distribution = with_events(
+    lambda: [*PAID_EVENTS[:3], structs.replace(PAID_EVENTS[3], probabilities=(500_000_000, 0)), *PAID_EVENTS[4:]]
+)
+wrong_prize = with_events(lambda: [*SEALED_EVENTS, *prizes(**RIGHT | {"ada": 15, "bob": 50})])
+a_share_too_many = purchased(shares=1)
+
+BROKEN: dict[str, dict[str, tuple[Broken, int, str]]] = {
+    "positions": {
+        "missing": (missing, 4, "the row is missing; the next one is 5"),
+        "between": (
+            with_client("UPDATE stored_events SET originator_version = 4.5"),
+            4,
+            "expected log position 4; found a row at 4.5",
         ),
-        (
-            knew_the_answer,
-            3,
-            (
-                "forecast_made.v1: expected submit_forecast to be allowed; "
-                "found question_resolved: at = '2026-03-11T00:00:00Z': the question is already resolved or annulled"
-            ),
-        ),
-        (
-            contradiction,
-            2,
-            (
-                "contest_opened.v1: expected open_contest to be allowed; found rules_not_consistent: rules = 'own': "
-                "kernels must agree on the better score"
-            ),
-        ),
-        (
-            unscorable,
-            3,
-            (
-                "question_added.v1: expected add_question to be allowed; found unscorable_question: question = 'rain': "
-                "its rule set has no kernel for named outcomes"
-            ),
-        ),
-        (from_monday, 1, "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z"),
-        (without_a_start, 1, "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found none"),
-        (
-            a_series_of_nothing,
+        "before the first": (
+            with_client("INSERT INTO stored_events SELECT originator_id, 0, topic, state FROM stored_events"),
             1,
-            "contest_opened.v1: expected open_contest to be allowed; found not_trading: rules = 'baseline': ",
+            "expected log position 1; found a row at 0",
         ),
-        (
-            beyond_the_calendar,
-            1,
-            (
-                "contest_opened.v1: expected open_contest to be allowed; "
-                "found bad_instant: starts_at = '604801772323200000000': "
-            ),
-        ),
-        (
-            second_of_its_week,
+        "misnumbered": (misnumbered, 4, "the row states the log position 5"),
+    },
+    "digests": {
+        "another number": (another_number, 4, "the row's bytes have digest"),
+        "unchained": (unchained, 4, "expected previous digest "),
+    },
+    "schemas": {
+        "spaced": (with_bytes(b'"position":4', b'"position": 4'), 4, "the row is not in canonical bytes"),
+        "a default spelt out": (with_bytes(b"}$", b',"cdf":[]}'), 4, "the row is not in canonical bytes"),
+        "the default of a new field": (
+            with_bytes(b'"open_end_ppm":50000', b'"open_end_ppm":50000,"consensus_of":"all"', of=2),
             2,
-            (
-                "contest_opened.v1: expected open_contest to be allowed; "
-                "found duplicate_cohort: starts_at = '2026-03-01T00:00:00Z': "
+            "the row is not in canonical bytes",
+        ),
+    },
+    "clock": {"back in time": (back_in_time, 4, "expected recorded_at ")},
+    "store": {
+        "mislabelled": (
+            with_client("UPDATE stored_events SET topic = 'x'"),  # no digest covers that type
+            4,
+            "the event has type forecast_made.v1, but the store's column has x",
+        )
+    },
+    "decided": {
+        "no distribution": (no_distribution, 4, "forecast_made.v1: expected probabilities[1] 0.5; found 0"),
+        "out of order": (
+            with_events(out_of_order),
+            3,
+            not_allowed("forecast_made.v1", "submit_forecast", "out_of_order: at = '2026-03-11T00:00:00Z'"),
+        ),
+        "knew the answer": (
+            with_events(knew_the_answer),
+            3,
+            not_allowed(
+                "forecast_made.v1",
+                "submit_forecast",
+                "question_resolved: at = '2026-03-11T00:00:00Z'",
+                "the question is already resolved or annulled",
             ),
         ),
-        (
+        "more is better and less is": (
+            founded(PAID_EVENTS, RuleSet(name="own", kernel="ln", cdf_kernel="crps")),
+            2,
+            not_allowed(
+                "contest_opened.v1",
+                "open_contest",
+                "rules_not_consistent: rules = 'own'",
+                "kernels must agree on the better score",
+            ),
+        ),
+        "named outcomes where ranges are scored": (
+            founded(SEALED_EVENTS, RuleSet(name="own", cdf_kernel="ln")),
+            3,
+            not_allowed(
+                "question_added.v1",
+                "add_question",
+                "unscorable_question: question = 'rain'",
+                "its rule set has no kernel for named outcomes",
+            ),
+        ),
+        "from Monday": (
+            with_events(lambda: [weekly(micros(2))]),
+            1,
+            "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z",
+        ),
+        "without a start": (
+            with_events(lambda: [weekly(None)]),
+            1,
+            "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found none",
+        ),
+        "a series in which nobody trades": (
+            with_events(lambda: [weekly(None, rules="baseline", series="weeks")]),
+            1,
+            not_allowed("contest_opened.v1", "open_contest", "not_trading: rules = 'baseline': "),
+        ),
+        "from a Sunday beyond the calendar": (
+            with_events(lambda: [weekly(micros(1) + 7 * 10**9 * DAY)]),
+            1,
+            not_allowed("contest_opened.v1", "open_contest", "bad_instant: starts_at = '604801772323200000000': "),
+        ),
+        "second of its week": (
+            with_events(lambda: [weekly(micros(1)), weekly(micros(1), "again")]),
+            2,
+            not_allowed("contest_opened.v1", "open_contest", "duplicate_cohort: starts_at = '2026-03-01T00:00:00Z': "),
+        ),
+        "decided too late": (
             decided_too_late,
             15,
-            "decision_recorded.v1: expected record_decision to be allowed; found cohort_not_deciding: contest = 'week'",
+            not_allowed("decision_recorded.v1", "record_decision", "cohort_not_deciding: contest = 'week'"),
         ),
-        (a_fee_too_low, 11, "shares_bought.v1: expected fee 21.00; found 20.00"),
-        (a_share_too_many, 11, "shares_bought.v1: expected shares 1250.00; found 1250.000001"),
-        (a_leg_without_a_decision, 10, "shares_bought.v1: expected no more events of command 'c9'; found one more"),
-        (
-            entered_after_the_seal,
-            SEAL + 2,
-            "question_added.v1: expected add_question to be allowed; found contest_finalized: contest = 'cup': ",
-        ),
-        (
-            paid_before_the_seal,
-            SEAL,
-            "prize_paid.v1: expected pay_prizes to be allowed; found contest_not_finalized: contest = 'cup': ",
-        ),
-        (
-            sealed_too_early,
-            10,
-            (
-                "contest_finalized.v1: expected finalize_contest to be allowed; found contest_not_complete: "
-                "contest = 'week': participants without a decision: 1, open positions: 0"
-            ),
-        ),
-        (
-            enrolled_too_late,
+        "a fee too low": (
+            purchased("arena-v1-kalshi", fee=-(10**6)),
             11,
-            (
-                "participant_enrolled.v1: expected enrol_participant to be allowed; found contest_complete: "
-                "contest = 'week': every participant has taken a decision and no position is open"
+            "shares_bought.v1: expected fee 21.00; found 20.00",
+        ),
+        "a share too many": (a_share_too_many, 11, "shares_bought.v1: expected shares 1250.00; found 1250.000001"),
+        "a leg without a decision": (
+            purchased(decided=False),
+            10,
+            "shares_bought.v1: expected no more events of command 'c9'; found one more",
+        ),
+        "entered after the seal": (
+            with_events(entered_after_the_seal),
+            SEAL + 2,
+            not_allowed("question_added.v1", "add_question", "contest_finalized: contest = 'cup': "),
+        ),
+        "paid before the seal": (
+            with_events(lambda: [*OPEN_EVENTS, *prizes(ada=25)]),
+            SEAL,
+            not_allowed("prize_paid.v1", "pay_prizes", "contest_not_finalized: contest = 'cup': "),
+        ),
+        "sealed too early": (
+            with_events(lambda: [*happened(*trading_floor()), ContestFinalized(at=micros(25), contest="week")]),
+            10,
+            not_allowed(
+                "contest_finalized.v1",
+                "finalize_contest",
+                "contest_not_complete: contest = 'week'",
+                "participants without a decision: 1, open positions: 0",
             ),
         ),
-    ],
-    "payouts": [(wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as on the sealed board; found 15.00")],
+        "enrolled too late": (
+            with_events(enrolled_too_late),
+            11,
+            not_allowed(
+                "participant_enrolled.v1",
+                "enrol_participant",
+                "contest_complete: contest = 'week'",
+                "every participant has taken a decision and no position is open",
+            ),
+        ),
+    },
+    "payouts": {
+        "wrong prize": (wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as on the sealed board; found 15.00")
+    },
 }
+BROKEN_LOGS = [pytest.param(check, *case, id=name) for check, logs in BROKEN.items() for name, case in logs.items()]
 
 
-@pytest.mark.parametrize(
-    ("broken", "position", "says"),
-    [case for cases in BROKEN.values() for case in cases],
-    ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
-)
+@pytest.mark.parametrize(("check", "broken", "position", "says"), BROKEN_LOGS)
 def test_each_check_names_the_log_position_and_what_is_wrong(
-    tmp_path: Path, broken: Callable[[Path], str], position: int, says: str
+    tmp_path: Path, check: str, broken: Broken, position: int, says: str
 ) -> None:
     """The message is about the first row that cannot be trusted, and no other."""
     at, said = stops(broken(tmp_path / "log.db"))
     assert (at, said.startswith(f"log position {position}: {says}")) == (position, True), said
 
 
-@pytest.mark.parametrize(
-    ("check", "broken"),
-    [(check, case[0]) for check, cases in BROKEN.items() for case in cases],
-    ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
-)
-def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
+@pytest.mark.parametrize(("check", "broken", "position", "says"), BROKEN_LOGS)
+def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Broken, position: int, says: str) -> None:
     """Only this check finds damage; the checks that need it are not made."""
     path = broken(tmp_path / "log.db")
     found = {result.check: result.found for result in run_checks(Log(path)).results}
@@ -561,9 +506,7 @@ def test_a_row_of_a_newer_version_is_not_checked_and_is_no_damage(tmp_path: Path
         (wrong_prize, ["positions", "digests", "schemas", "clock", "decided"]),
     ],
 )
-def test_what_does_not_rest_on_a_check_goes_on_without_it(
-    tmp_path: Path, broken: Callable[[Path], str], fine: list[str]
-) -> None:
+def test_what_does_not_rest_on_a_check_goes_on_without_it(tmp_path: Path, broken: Broken, fine: list[str]) -> None:
     """Asked for alone, it finds nothing wrong."""
     path = broken(tmp_path / "log.db")
     found = run_checks(Log(path), only=fine)
@@ -575,7 +518,7 @@ def test_what_does_not_rest_on_a_check_goes_on_without_it(
 
 def test_rows_that_have_changed_places_are_found_by_their_number_and_their_digest(tmp_path: Path) -> None:
     """Both at the first of the two; nothing is wrong with either as a row."""
-    path = forged(tmp_path / "log.db", happened(*PAID))
+    path = forged(tmp_path / "log.db", PAID_EVENTS)
     for old, new in ((4, -4), (5, 4), (-4, 5)):
         changed(path, "UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", new, old)
     found = {result.check: (result.found, result.position) for result in run_checks(Log(path)).results}
@@ -688,21 +631,21 @@ def test_who_is_paid_wrongly_or_not_at_all_is_named(
     tmp_path: Path, paid: dict[str, Any], position: int, says: str
 ) -> None:
     """Payments of a contest are recorded together, so that one that is missing is missing at the last of them."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(**paid)])
+    path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(**paid)])
     assert stops(path)[0] == position
     assert says in stops(path)[1]
 
 
 def test_a_winner_left_unpaid_is_found_wherever_the_log_goes_on(tmp_path: Path) -> None:
     """Only a cut at the very last payment may lie between the payments of one command."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
+    path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(ada=25), *happened(opened("wind"))])
     assert stops(path)[0] == stops(path, 11)[0] == stops(path, "2026-03-31T00:00:10Z")[0] == 10
     assert verify(path, as_of=10).position == 10
 
 
 def test_a_payment_in_part_is_completed(tmp_path: Path) -> None:
     """Correct payments stay, whatever was recorded since; the other winners are paid, and the log is sound."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
+    path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(ada=25), *happened(opened("wind"))])
     with Ledger.open(path, prizes=worth) as ledger:
         receipt = pay(ledger, "cup", AFTER)
         assert receipt is not None
@@ -734,13 +677,9 @@ def test_of_several_wrong_payments_the_first_of_the_log_is_named(tmp_path: Path)
 
 def test_what_lies_behind_a_cut_is_not_judged(tmp_path: Path) -> None:
     """As of the seal nothing was paid, so no payment is wrong."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(zoe=100)])
+    path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(zoe=100)])
     assert verify(path, as_of=SEAL).position == SEAL
     assert stops(path, SEAL + 1)[0] == SEAL + 1
-
-
-SEALED_EVENTS = happened(*SEALED)
-OPEN_EVENTS = SEALED_EVENTS[:-1]
 
 
 @pytest.mark.parametrize(
@@ -788,7 +727,7 @@ def run(*arguments: str) -> Result:
 
 def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     """Each row has the check, its result and its meaning; the checkpoint, the advice and the verdict are on stderr."""
-    path = forged(tmp_path / "log.db", happened(*PAID))
+    path = forged(tmp_path / "log.db", PAID_EVENTS)
     result = run("verify", path, "--format", "csv")
     assert result.exit_code == FINE
     rows = [line.split(",", 3) for line in result.stdout.splitlines()]
@@ -807,7 +746,7 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
 
 def test_a_log_is_not_strictly_verified_without_a_checkpoint(tmp_path: Path) -> None:
     """It may have been rewritten as a whole; with a checkpoint of it, nothing is left to find."""
-    path = forged(tmp_path / "log.db", happened(*PAID))
+    path = forged(tmp_path / "log.db", PAID_EVENTS)
     (saved := tmp_path / "checkpoint.toml").write_text(run("checkpoint", path).stdout)
     alone, compared = run("verify", path, "--strict"), run("verify", path, "--strict", "--checkpoint", str(saved))
     assert (alone.exit_code, compared.exit_code) == (FINDINGS, FINE)
@@ -854,7 +793,7 @@ def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None
 
 def test_quiet_says_nothing_when_all_is_well(tmp_path: Path) -> None:
     """Otherwise it prints only the findings, to stderr, with the same exit codes."""
-    sound = run("verify", forged(tmp_path / "log.db", happened(*PAID)), "--quiet")
+    sound = run("verify", forged(tmp_path / "log.db", PAID_EVENTS), "--quiet")
     assert (sound.exit_code, sound.output) == (FINE, "")
     damaged = run("verify", another_number(tmp_path / "damaged.db"), "-q")
     assert (damaged.exit_code, damaged.stdout, len(damaged.stderr.splitlines())) == (DAMAGED, "", 3)
@@ -870,6 +809,6 @@ def test_a_check_that_there_is_not_is_wrong_usage(tmp_path: Path) -> None:
 
 def test_a_name_that_a_terminal_would_obey_is_shown_escaped(tmp_path: Path) -> None:
     """A forged log may name a winner anything."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(**{"\x1b[2J": 25})])
+    path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(**{"\x1b[2J": 25})])
     result = run("verify", path)
     assert (result.exit_code, "\x1b" in result.output, "x1b[2J" in result.stderr) == (FINDINGS, False, True)
