@@ -1,7 +1,7 @@
 """Commands with defaults for all that a test does not care about, and given / when / then."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing as closing_store
 from copy import deepcopy
 from pathlib import Path
@@ -109,6 +109,11 @@ def forecast(question: str = "rain", participant: str = "ada", **fields: Any) ->
     return SubmitForecast(question=question, participant=participant, **(given | fields))
 
 
+def forecasts(question: str = "rain", /, at: str | None = OPENS, **chances: Any) -> list[AnyCommand]:
+    """How likely each of these participants calls a binary question: forecasts from its opening on."""
+    return [forecast(question, who, at=at, probability=chance) for who, chance in chances.items()]
+
+
 def points(*quantiles: Any, levels: tuple[Any, ...] = ("0.25", "0.5", "0.75"), method: Any = "linear") -> Points:
     """Quantiles at three levels, from which a cdf is made."""
     return Points(levels=levels, quantiles=quantiles, method=method)
@@ -197,6 +202,14 @@ def enrolment(contest: str = "cup", participant: str = "ada", **fields: Any) -> 
     return EnrolParticipant(contest=contest, participant=participant, **({"at": BEFORE} | fields))
 
 
+def asked(
+    question: str, chances: Mapping[str, Any], outcome: str = "yes", under: str = "cup", weight: Any = 1, **fields: Any
+) -> list[AnyCommand]:
+    """A binary question of a contest, how likely each participant calls it, and its answer."""
+    start: list[AnyCommand] = [opened(question, **fields), entry(under, question, weight=weight)]
+    return [*start, *forecasts(question, **chances), resolution(question, outcome=outcome)]
+
+
 def exclusion(contest: str = "cup", participant: str = "ada", **fields: Any) -> ExcludeParticipant:
     """A participant without prize."""
     given = {"at": AFTER, "level": "no_prize", "reason": "staff"}
@@ -223,9 +236,8 @@ def won(contest: str = "cup", chances: dict[str, str] = ALONE, **fields: Any) ->
     has the arithmetic.
     """
     founded: dict[str, Any] = {"at": BEFORE, "rules": "relative-2022-04", "pool": 10} | fields
-    forecasts = [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
     opening: list[AnyCommand] = [opened(), OpenContest(contest=contest, **founded), entry(contest)]
-    return [*opening, *forecasts, resolution(), finalization(contest)]
+    return [*opening, *forecasts(**chances), resolution(), finalization(contest)]
 
 
 SUNDAY, TRADES = day(1), day(2)  # the first period is March 1 to 7

@@ -18,6 +18,7 @@ from tests.projections.incremental.test_refresh import RefreshedTables, assert_e
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
+    asked,
     closing,
     contest,
     day,
@@ -106,9 +107,8 @@ def test_a_hundred_contests_are_scored_as_one(monkeypatch: pytest.MonkeyPatch) -
 
     commands: list[Any] = []
     for number in range(100):
-        commands += [opened(f"q{number}"), contest(f"c{number}", rules="baseline" if number % 4 else "peer-2024-03")]
-        commands += [entry(f"c{number}", f"q{number}"), forecast(f"q{number}", probability="0.6")]
-        commands += [resolution(f"q{number}")]
+        commands.append(contest(f"c{number}", rules="baseline" if number % 4 else "peer-2024-03"))
+        commands += asked(f"q{number}", {"ada": "0.6"}, under=f"c{number}")
     projections = oracle.projected(*commands)
     monkeypatch.setattr(time_weighted, "scores", counting)
     for name in ("scores", "leaderboard", "kind_means", "prizes", "score_parts"):

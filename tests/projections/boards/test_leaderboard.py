@@ -24,6 +24,7 @@ from tests.support.given import (
     OPENS,
     REVEALS,
     annulment,
+    asked,
     choices,
     contest,
     day,
@@ -39,6 +40,7 @@ from tests.support.given import (
     revocation,
     withdrawal,
 )
+from tests.support.given import forecasts as said
 from tests.support.paths import ROOT
 
 Row = dict[str, Any]
@@ -47,7 +49,7 @@ CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}  # against a 
 
 def forecasts(question: str = "rain", chances: dict[str, str] = CHANCES) -> list[AnyCommand]:
     """Return forecasts that stand from the opening to the close."""
-    return [forecast(question, who, probability=chance, at=OPENS) for who, chance in chances.items()]
+    return said(question, **chances)
 
 
 def start(**rules: Any) -> list[AnyCommand]:
@@ -276,13 +278,7 @@ def played(rules: RuleSet, *more: AnyCommand, **people: str) -> list[Row]:
     """Return the board of three questions that came true. people: those that each forecast on, by first letter."""
     commands: list[AnyCommand] = [contest(rules=rules, pool=100), *more]
     for question in THREE:
-        commands += [opened(question), entry(question=question)]
-        commands += [
-            forecast(question, who, probability=CHANCES[who], at=OPENS)
-            for who, letters in people.items()
-            if question[0] in letters
-        ]
-        commands.append(resolution(question))
+        commands += asked(question, {who: CHANCES[who] for who, letters in people.items() if question[0] in letters})
     return board(*commands)
 
 
@@ -352,15 +348,9 @@ def test_a_total_per_question_is_divided_by_at_least_the_least_count(least: int,
     """
     rules = structs.replace(PRESETS["baseline"], total="per_question", least_coverage=least)
     counts = {"ann": "r", "bea": "rh", "cee": "rhs"}
-    each = dict.fromkeys(counts, "0.8")
     commands: list[AnyCommand] = [contest(rules=rules)]
     for question in THREE:
-        made = [
-            forecast(question, who, probability=each[who], at=OPENS)
-            for who, letters in counts.items()
-            if question[0] in letters
-        ]
-        commands += [opened(question), entry(question=question), *made, resolution(question)]
+        commands += asked(question, {who: "0.8" for who, letters in counts.items() if question[0] in letters})
     totals = {row["participant"]: Decimal(row["score"]) for row in board(*commands)}
     for (who, letters), divisor in zip(counts.items(), divisors, strict=True):
         assert abs(totals[who] - Decimal("67.8071905112638") * len(letters) / divisor) < Decimal("1e-9")
@@ -382,15 +372,7 @@ def test_excluding_a_participant_without_a_forecast_changes_nothing() -> None:
 
 def test_weights_multiply_scores_and_weigh_coverage() -> None:
     """The weights are 3 and 1: Bob has 3 · ln 1.6 and 3/4 of coverage; Ada ln(0.6 / 0.4) and full coverage."""
-    questions: list[AnyCommand] = [
-        opened(),
-        opened("wind"),
-        contest(),
-        entry(weight=3),
-        entry(question="wind", weight=1),
-    ]
-    wind = {"ada": "0.6", "cyd": "0.2"}
-    rows = board(*questions, *forecasts(), *forecasts("wind", wind), resolution(), resolution("wind"))
+    rows = board(contest(), *asked("rain", CHANCES, weight=3), *asked("wind", {"ada": "0.6", "cyd": "0.2"}))
     assert columns(rows, "participant", "score", "coverage", "completion") == [
         ("bob", "1.410010888", "0.750000000", "1/2"),
         ("ada", "0.405465108", "1.000000000", "2/2"),
@@ -434,11 +416,8 @@ def test_a_kind_whose_questions_have_weight_0_is_not_in_a_total_of_kind_means() 
 
 def test_a_score_is_summed_before_it_is_rounded() -> None:
     """Three times ln(0.8 / 0.5) = 0.470003629246 is 1.410010888, and ten times 4.700036292, not 4.700036290."""
-    names = [f"q{number}" for number in range(10)]
-    commands: list[AnyCommand] = [contest()]
-    for name in names:
-        commands += [opened(name), entry(question=name), *forecasts(name), resolution(name)]
-    assert board(*commands)[0]["score"] == "4.700036292"
+    commands = [command for number in range(10) for command in asked(f"q{number}", CHANCES)]
+    assert board(contest(), *commands)[0]["score"] == "4.700036292"
 
 
 def test_only_resolved_questions_count_towards_coverage_and_completion() -> None:
@@ -544,9 +523,8 @@ def test_five_hundred_worst_scores_leave_prizes_that_sum_to_the_pool() -> None:
     names = [f"q{number:03}" for number in range(501)]
     commands: list[AnyCommand] = [contest(pool="0.03")]
     for name in names:
-        commands += [opened(name), entry(question=name), resolution(name)]
-        commands[-1:-1] = forecasts(name, dict.fromkeys(("bob", "cyd", "dan", "eve"), "1") | {"zed": "0"})
-        commands[-1:-1] = forecasts(name, {"abe": "0"} if name != "q500" else {"abe": "1"})
+        others = dict.fromkeys(("bob", "cyd", "dan", "eve"), "1") | {"zed": "0"}
+        commands += asked(name, others | {"abe": "0" if name != "q500" else "1"})
     rows = board(*commands)
     prizes = [("bob", "0.01"), ("cyd", "0.01"), ("dan", "0.01"), ("eve", "0.00"), ("abe", "0.00"), ("zed", "0.00")]
     assert columns(rows, "participant", "prize") == prizes

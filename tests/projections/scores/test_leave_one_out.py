@@ -29,6 +29,7 @@ from tests.support.given import (
     entry,
     exclusion,
     forecast,
+    forecasts,
     numeric,
     opened,
     resolution,
@@ -158,11 +159,6 @@ def published(*commands: AnyCommand, rules: RuleSet = RULES, start: AnyCommand |
 def log2(chance: str) -> str:
     """Return the logarithm of a probability as published, with nine decimals."""
     return f"{oracle.nine(Fraction(oracle.picos('log2', Fraction(chance)), PICO)):.9f}"
-
-
-def forecasts(**chances: str) -> list[AnyCommand]:
-    """Return forecasts that stand from the opening to the close."""
-    return [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
 
 
 def test_the_median_of_three_others_is_one_of_their_forecasts() -> None:

@@ -35,6 +35,7 @@ from tests.support.given import (
     entry,
     exclusion,
     forecast,
+    forecasts,
     numeric,
     opened,
     resolution,
@@ -272,11 +273,6 @@ def scores(
 def published(rows: dict[str, Row]) -> dict[str, str]:
     """Return each participant's score, with four decimals."""
     return {who: f"{oracle.nine(Fraction(row['score'])):.4f}" for who, row in rows.items()}
-
-
-def forecasts(**chances: str) -> list[AnyCommand]:
-    """Return forecasts that stand from the opening to the close."""
-    return [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
 
 
 def test_a_peer_score_is_a_hundred_times_the_lead_over_the_others_and_sums_to_zero() -> None:

@@ -23,7 +23,7 @@ from forecast_ledger.projections.studies.consistency import (
 )
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import asked, contest, entry, forecast, opened, resolution
 from tests.support.seeds import seed_of
 
 ONE = 10**9
@@ -112,14 +112,7 @@ def test_certain_forecasts_have_no_width() -> None:
 
 def test_the_table_names_its_seed() -> None:
     """It follows from what is scored, and is the same for all participants."""
-    commands: list[AnyCommand] = [
-        opened(),
-        contest(rules=FEW),
-        entry(),
-        forecast(),
-        forecast(participant="bob"),
-        resolution(),
-    ]
+    commands = [contest(rules=FEW), *asked("rain", {"ada": "0.7", "bob": "0.7"})]
     projections = oracle.projected(*commands)
     rows = {row["participant"]: row for row in projections.table("corp_band").rows()}
     for who in ("ada", "bob"):
@@ -190,8 +183,7 @@ def test_the_table_of_tests_has_the_clusters_of_the_rules() -> None:
     """Two questions of one group are a cluster; p follows from the seed, the forecasts and the replicates."""
     commands: list[AnyCommand] = [contest(rules=FEW)]
     for name in ("rain", "snow", "sun"):
-        commands += [opened(name, group=None if name == "sun" else "water"), entry(question=name)]
-        commands += [forecast(name), resolution(name, outcome="no")]
+        commands += asked(name, {"ada": "0.7"}, "no", group=None if name == "sun" else "water")
     projections = oracle.projected(*commands)
     [row] = [row for row in projections.table("calibration_test").rows() if row["participant"] == "ada"]
     groups = {"rain": (1, "water"), "snow": (1, "water"), "sun": (1, "")}

@@ -14,7 +14,7 @@ from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.studies.calibration import Recalibrated, recalibrate
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import asked, contest
 
 ONE = 10**9
 
@@ -84,8 +84,7 @@ def test_the_tables_have_the_forecasts_of_brier_scores() -> None:
     rules = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
     story: list[AnyCommand] = [contest(rules=rules)]
     for number, (said, came) in enumerate((("0.1", "no"), ("0.3", "yes"), ("0.5", "no"), ("0.7", "yes"))):
-        name = f"q{number}"
-        story += [opened(name), entry(question=name), forecast(name, probability=said), resolution(name, outcome=came)]
+        story += asked(f"q{number}", {"ada": said}, came)
     projections = oracle.projected(*story)
     [own] = [row for row in projections.table("corp").rows() if row["participant"] == "ada"]
     assert own == {

@@ -10,7 +10,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies.dependence import Alike, alike_by_day, ratio_of
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
-from tests.support.given import OPENS, contest, day, entry, forecast, opened, resolution
+from tests.support.given import asked, contest, day
 
 RULES: dict[str, Any] = {"name": "own", "kernel": "brier", "period": "covered", "total": "mean"}
 DAYS = range(11, 21)  # of March 2026, on which questions close
@@ -25,13 +25,8 @@ def found(chances: dict[int, int], *, group: str = "", clusters: tuple[str, ...]
     for number, tenths in chances.items():
         for noise in NOISE:
             name = f"q{number}{noise}"
-            told += [
-                opened(name, closes_at=day(number), group=f"{group}{number}" if group else None),
-                entry(question=name),
-                forecast(name, at=OPENS, probability=f"0.{tenths + noise}"),
-                forecast(name, "bo", at=OPENS, probability="0.5"),
-                resolution(name),
-            ]
+            about: dict[str, Any] = {"closes_at": day(number), "group": f"{group}{number}" if group else None}
+            told += asked(name, {"ada": f"0.{tenths + noise}", "bo": "0.5"}, **about)
     projections = Projections(oracle.facts_in(oracle.history(*told)))
     return alike_by_day(projections.facts.contests["cup"], projections.scored("cup"))
 

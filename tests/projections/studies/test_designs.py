@@ -17,7 +17,7 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import WEIGHTS, exact_scores, season
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, exclusion, forecast, opened, resolution
+from tests.support.given import asked, contest, exclusion
 from tests.support.logs import printed
 
 RULES = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
@@ -33,10 +33,8 @@ def toy(name: str = "cup", people: str = "ABH", **fields: Any) -> list[AnyComman
     """Return a contest on four questions; A and B forecast on three each, H says ½ on all."""
     story: list[AnyCommand] = [contest(name, rules=RULES)]
     for question, outcome in ANSWERS.items():
-        asked = f"{name} {question}"
-        story += [opened(asked, **fields), entry(name, asked)]
-        story += [forecast(asked, who, probability=SAID[who][question]) for who in people if question in SAID[who]]
-        story.append(resolution(asked, outcome=outcome))
+        own = {who: SAID[who][question] for who in people if question in SAID[who]}
+        story += asked(f"{name} {question}", own, outcome, under=name, **fields)
     return story
 
 
@@ -78,7 +76,7 @@ def test_an_exclusion_takes_scores_out_of_the_fit() -> None:
 
 def test_a_question_without_a_fitted_score_is_in_no_part() -> None:
     """Mean and adjusted score of somebody who is not fitted are over the same questions: those with an effect."""
-    alone: list[AnyCommand] = [opened("x"), entry(question="x"), forecast("x", "H", probability="0.1"), resolution("x")]
+    alone = asked("x", {"H": "0.1"})
     story = [*toy(), *alone, exclusion(participant="H", level="no_rank")]
     found = {row["participant"]: (row["questions"], row["mean_score"]) for row in printed("adjusted_scores", *story)}
     assert found["H"] == (4, "0.250000000")
@@ -114,7 +112,7 @@ def test_a_category_across_contests_is_one_fit() -> None:
 
 def test_scores_that_nothing_connects_are_not_compared() -> None:
     """They are parts of their own, the one with most scores first; each has its own ranks."""
-    alone: list[AnyCommand] = [opened("x"), entry(question="x"), forecast("x", "Z"), resolution("x")]
+    alone = asked("x", {"Z": "0.7"})
     found = printed("adjusted_scores", *toy(), *alone)
     assert {row["participant"]: (row["part"], row["rank"]) for row in found} == {
         "A": (1, 1),
@@ -154,9 +152,7 @@ def ties(chances: Mapping[str, Mapping[str, str]], monkeypatch: pytest.MonkeyPat
     """Return ranks and names of participants with these forecasts on questions that happen, without an exact fit."""
     story: list[AnyCommand] = [contest(rules=RULES)]
     for question in sorted({*chain(*chances.values())}):
-        story += [opened(question), entry(question=question)]
-        story += [forecast(question, who, probability=own[question]) for who, own in chances.items() if question in own]
-        story.append(resolution(question))
+        story += asked(question, {who: own[question] for who, own in chances.items() if question in own})
     monkeypatch.setattr(two_way, "fit_exactly", None)
     return [(row["rank"], row["participant"]) for row in printed("adjusted_scores", *story)]
 

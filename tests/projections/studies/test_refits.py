@@ -28,7 +28,7 @@ from tests.projections.studies.test_intervals import (
 )
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
-from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.given import asked, contest
 from tests.support.seeds import seed_of
 
 
@@ -102,8 +102,7 @@ def test_replicates_that_draw_the_same_are_fitted_once(monkeypatch: pytest.Monke
     """Of two questions, any number of replicates draws one twice, the other twice, or both."""
     story: list[AnyCommand] = [contest(rules=structs.replace(RULES["mean"], replicates=199))]
     for name in ("q0", "q1"):
-        story += [opened(name), entry(question=name), forecast(name), forecast(name, "bob", probability="0.1")]
-        story.append(resolution(name))
+        story += asked(name, {"ada": "0.7", "bob": "0.1"})
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
     fitted, exactly = list[tuple[int, ...]](), refits._adjusted
 
@@ -121,10 +120,8 @@ def rows_of(links: int, **rules: Any) -> list[dict[str, Any]]:
     ruled = RuleSet(name="mean", kernel="brier", total="mean", period="covered", replicates=199, **rules)
     story: list[AnyCommand] = [contest(rules=ruled)]
     for number in range(40):
-        name, said = f"q{number:02}", f"0.{number + 30}"
         own = ["ada", "bob"] if number < links else [("ada", "bob")[number % 2]]
-        story += [opened(name), entry(question=name), *(forecast(name, who, probability=said) for who in own)]
-        story.append(resolution(name, outcome=("yes", "no")[number // 2 % 2]))
+        story += asked(f"q{number:02}", dict.fromkeys(own, f"0.{number + 30}"), ("yes", "no")[number // 2 % 2])
     return [*oracle.projected(*story).table("adjusted_intervals").rows()]
 
 

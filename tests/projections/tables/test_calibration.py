@@ -28,6 +28,7 @@ from tests.support.given import (
     AFTER,
     COLOURS,
     annulment,
+    asked,
     choices,
     closing,
     contest,
@@ -58,13 +59,9 @@ def contest_of(answers: str, name: str = "cup", prefix: str = "q", **percents: s
     """Return a contest with a binary question for each answer, y or n, and the participants' forecasts in percent."""
     commands: list[AnyCommand] = [contest(name, rules=TIME)]
     for number, answer in enumerate(answers):
-        question = f"{prefix}{number}"
-        commands += [opened(question), entry(name, question)]
-        for participant, own in percents.items():
-            percent = own.split()[number]
-            if percent != "-":
-                commands.append(forecast(question, participant, probability=f"{percent}e-2"))
-        commands.append(resolution(question, outcome={"y": "yes", "n": "no"}[answer]))
+        said = {who: own.split()[number] for who, own in percents.items()}
+        chances = {who: f"{percent}e-2" for who, percent in said.items() if percent != "-"}
+        commands += asked(f"{prefix}{number}", chances, {"y": "yes", "n": "no"}[answer], under=name)
     return commands
 
 

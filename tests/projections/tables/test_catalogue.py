@@ -14,6 +14,7 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
+    asked,
     contest,
     enrolment,
     entry,
@@ -242,12 +243,9 @@ def story(name: str = "metaculus-2022") -> list[AnyCommand]:
 def example_table(name: str) -> Table:
     """Return a table of a worked example in which it has rows."""
     if name == "resolution":  # of 20 questions or more
-        asked = [(f"q{number}", f"0.{(7 * number) % 9 + 1}") for number in range(20)]
-        said: list[AnyCommand] = [contest()]
-        for each, chance in asked:
-            said += [opened(each), entry(question=each), forecast(each, "ada", probability=chance)]
-            said += [forecast(each, "bob", probability="0.5"), resolution(each)]
-        return oracle.projected(*said).table(name)
+        chances = [{"ada": f"0.{(7 * number) % 9 + 1}", "bob": "0.5"} for number in range(20)]
+        said = [each for number, own in enumerate(chances) for each in asked(f"q{number}", own)]
+        return oracle.projected(contest(), *said).table(name)
     example = STORIES.get(name, "metaculus-2022")
     if example == "arena-week":  # which sends two commands twice
         return Projections(oracle.facts_in(oracle.attempted(story(example))[0])).table(name)

@@ -31,7 +31,7 @@ from forecast_ledger.projections.tables.question_parts import BOUNDS, SAMPLES, S
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.given import asked, contest, day, entry, forecast, opened, resolution
 from tests.support.logs import STORIES, VARIED
 from tests.system.test_stories import recorded
 
@@ -126,8 +126,7 @@ def test_sums_of_many_parts_are_added_up_as_they_come(monkeypatch: pytest.Monkey
     monkeypatch.setattr(contest_groups, "MOST_WAITING", 6)
     said: list[AnyCommand] = [contest()]
     for question in [f"q{number:02}" for number in range(20)]:
-        said += [opened(question), entry(question=question)]
-        said += [*(forecast(question, who) for who in ("ada", "bo")), resolution(question)]
+        said += asked(question, {"ada": "0.7", "bo": "0.7"})
     facts = oracle.facts_in(oracle.attempted(said)[0])
     held = list[int]()
     add_up = AddedScores._add_up

@@ -30,7 +30,7 @@ from forecast_ledger.replay.pages.sections import _scale
 from forecast_ledger.replay.reading import blocks
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import choices, contest, entry, exclusion, forecast, opened, resolution
+from tests.support.given import asked, choices, contest, entry, exclusion, forecast, opened, resolution
 from tests.support.logs import commands_of, light, written
 
 HOSTILE = (
@@ -119,11 +119,8 @@ def crowd(names: Sequence[str]) -> list[AnyCommand]:
     """A contest in which each of these participants has a forecast on each of three questions."""
     story: list[AnyCommand] = [contest(title="<b>Cup & saucer</b>", pool=100)]
     for question in ("q0", "q1", "q2"):
-        story += [opened(question, title=f"<i>{question}</i>"), entry(question=question)]
-        story += [
-            forecast(question, who, probability=f"0.{10 + number % 80}") for number, who in enumerate(names, start=1)
-        ]
-        story.append(resolution(question))
+        chances = {who: f"0.{10 + number % 80}" for number, who in enumerate(names, start=1)}
+        story += asked(question, chances, title=f"<i>{question}</i>")
     return story
 
 
@@ -516,12 +513,10 @@ def means_over(given: dict[str, dict[str, str]], log: Any, folder: Path) -> str:
     """The words of a page of mean Brier scores. given: chances by question and participant; all happen."""
     rules = RuleSet(name="x", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
     story: list[AnyCommand] = [contest(rules=rules)]
-    for question in given:
-        story += [opened(question), entry(question=question)]
     for question, chances in given.items():
-        story += [forecast(question, who, probability=chance) for who, chance in chances.items()]
+        story += asked(question, chances)
     path = folder / "page.html"
-    report(log([*story, *(resolution(question) for question in given)]), path)
+    report(log(story), path)
     return " ".join(" ".join(checked(path.read_text(encoding="utf-8")).texts).split())
 
 

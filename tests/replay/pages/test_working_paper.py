@@ -23,7 +23,6 @@ from tests.replay.cli.test_main import run
 from tests.replay.pages.test_report import HOSTILE, checked, crowd
 from tests.support.given import (
     NOW,
-    OPENS,
     annulment,
     bet,
     cohort,
@@ -34,6 +33,7 @@ from tests.support.given import (
     exclusion,
     finalization,
     forecast,
+    forecasts,
     micros,
     opened,
     payment,
@@ -45,6 +45,7 @@ from tests.support.given import (
     won,
 )
 from tests.support.logs import written
+from tests.support.oracle import events_of
 from tests.support.paths import DATA
 
 BRIER = RuleSet(name="plain-brier", kernel="brier", period="covered", total="mean")
@@ -127,8 +128,7 @@ def corrected(between: Sequence[AnyCommand] = ()) -> list[AnyCommand]:
     story: list[AnyCommand] = [opened()]
     for name in ("cup", "jug", "mug"):
         story += [contest(name, pool=100), entry(name)]
-    story += [forecast(participant=who, probability=chance, at=OPENS) for who, chance in CHANCES.items()]
-    story += [resolution(), finalization("cup"), finalization("jug"), payment("cup")]
+    story += [*forecasts(**CHANCES), resolution(), finalization("cup"), finalization("jug"), payment("cup")]
     return [*story, revocation(at=day(26)), *between, resolution(at=day(26), outcome="no")]
 
 
@@ -230,19 +230,9 @@ def test_late_entries_are_counted_by_type(tmp_path: Path) -> None:
 
 def test_forecasts_recorded_after_the_close_are_counted(tmp_path: Path) -> None:
     """The close of the 20th is put off to the 23rd; recorded on the 22nd a forecast is in time, and on the 23rd not."""
-    now = [micros(10)]
-    with Ledger.open(tmp_path / "log.db", clock=lambda: now[0]) as ledger:
-        told: list[tuple[int, AnyCommand]] = [
-            (10, opened()),
-            (14, rescheduling()),
-            (22, forecast(at=day(15))),
-            (23, forecast(participant="bob", at=day(15))),
-            (23, forecast(participant="cyd", at=day(16))),
-        ]
-        for number, (at, command) in enumerate(told):
-            now[0] = micros(at)
-            ledger.handle(command, command_id=f"c{number}")
-    words = " ".join(section(paper_of(str(tmp_path / "log.db")), "Late").words)
+    made = [forecast(participant=who, at=day(at)) for who, at in (("ada", 15), ("bob", 15), ("cyd", 16))]
+    log = written(tmp_path / "log.db", [opened(), rescheduling(), *made], at=map(micros, (10, 14, 22, 23, 23)))
+    words = " ".join(section(paper_of(log), "Late").words)
     assert "2 forecasts, recorded at or after the close of the question" in words
 
 
@@ -330,8 +320,7 @@ def test_late_entries_are_counted_and_the_worst_are_shown(tmp_path: Path) -> Non
     """Recorded on March 31; by what they claim, the worst first, and the forecasts after the close apart."""
     commands = [*won()[:-2], forecast(participant="bob", at="2026-03-11T00:00:00Z")]
     path = written(tmp_path / "log.db", commands)
-    with Ledger.open(path) as ledger:
-        claims = [recorded.event.at for page in ledger.read() for recorded in page]
+    claims = [recorded.event.at for recorded in events_of(path)]
     since = NOW - micros(10)
     earlier = sum(NOW - at > since for at in claims)
     assert 0 < earlier < len(claims)

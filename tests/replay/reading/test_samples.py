@@ -1,5 +1,7 @@
 """What samples draw, in words: by hand, from two weeks of questions in two places."""
 
+from typing import Any
+
 import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -8,7 +10,7 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading import studies
 from forecast_ledger.replay.reading.studies import sample_notes, warn_of_dependence
 from tests.support import oracle
-from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.given import asked, contest, day, entry, forecast, opened
 
 
 def projections(*clusters: str, weeks: int = 2, count: int = 2) -> Projections:
@@ -17,13 +19,9 @@ def projections(*clusters: str, weeks: int = 2, count: int = 2) -> Projections:
     told: list[AnyCommand] = [contest(rules=rules)]
     for number in range(weeks * count):
         week, place = divmod(number, count)
-        told += [
-            opened(f"q{number}", closes_at=day(12 + week), tags=(f"week={week}", f"place={place}")),
-            entry(question=f"q{number}"),
-            forecast(f"q{number}", probability=f"0.{2 + 5 * (week % 2) + place}"),
-            resolution(f"q{number}"),
-        ]
-    return Projections(oracle.facts_in(oracle.history(*told)))
+        about: dict[str, Any] = {"closes_at": day(12 + week), "tags": (f"week={week}", f"place={place}")}
+        told += asked(f"q{number}", {"ada": f"0.{2 + 5 * (week % 2) + place}"}, **about)
+    return oracle.projected(*told)
 
 
 @pytest.mark.parametrize(
@@ -53,5 +51,5 @@ def test_a_warning_names_the_days_and_what_to_do() -> None:
 
 def test_a_contest_without_answers_has_no_samples() -> None:
     """Nothing is drawn."""
-    empty = Projections(oracle.facts_in(oracle.history(contest(), opened(), entry(), forecast())))
+    empty = oracle.projected(contest(), opened(), entry(), forecast())
     assert studies.sample_notes(empty, "cup") == []

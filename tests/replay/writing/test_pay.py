@@ -40,6 +40,7 @@ from tests.support.given import (
     exclusion,
     finalization,
     forecast,
+    forecasts,
     forge,
     micros,
     opened,
@@ -57,15 +58,10 @@ RELATIVE = PRESETS["relative-2022-04"]
 CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}
 
 
-def said(question: str = "rain", **chances: str) -> list[AnyCommand]:
-    """Forecasts that stand from the opening to the close."""
-    return [forecast(question, who, probability=chance, at=OPENS) for who, chance in chances.items()]
-
-
 def cup(*more: AnyCommand, chances: dict[str, str] = CHANCES, **fields: Any) -> list[AnyCommand]:
     """A contest with a pool of 100 over one question, resolved; not sealed yet."""
     opening = contest(**({"pool": 100} | fields))
-    return [opened(), opening, entry(), *said(**chances), *more, resolution()]
+    return [opened(), opening, entry(), *forecasts(**chances), *more, resolution()]
 
 
 def sealed(*more: AnyCommand, **fields: Any) -> list[AnyCommand]:
@@ -139,7 +135,7 @@ def test_the_seal_counts_not_what_became_known_later() -> None:
 
 def test_a_forecast_after_the_seal_wins_nothing() -> None:
     """Nor does an answer that comes after it count: at the seal the second question of the contest was open."""
-    snow: list[AnyCommand] = [opened("snow"), entry(question="snow"), *said("snow", ada="0.5", bob="0.5")]
+    snow: list[AnyCommand] = [opened("snow"), entry(question="snow"), *forecasts("snow", ada="0.5", bob="0.5")]
     later: list[AnyCommand] = [
         *(forecast("snow", who, probability=chance, at=day(11)) for who, chance in [("eve", "0.9"), ("cyd", "0.9")]),
         resolution("snow"),
@@ -655,7 +651,7 @@ def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: Ba
 def test_a_contest_whose_name_is_as_long_as_names_may_be_is_paid() -> None:
     """A second contest, whose name differs in the last character only, is paid too."""
     names = ["x" * 200, "x" * 199 + "y"]
-    asked = [opened(), *said(**CHANCES), resolution()]
+    asked = [opened(), *forecasts(**CHANCES), resolution()]
     asked += [each for name in names for each in (contest(name, pool=100), entry(name), finalization(name))]
     with kept(":memory:", *asked) as ledger:
         assert all(pay(ledger, name, PAID_AT) for name in names)
