@@ -51,13 +51,16 @@ def checked(*own: str) -> Callable[[_T], _T]:
 
 def _checked(called: _T, own: Collection[str]) -> _T:
     parameters, arguments = signature(called).parameters.values(), dict[str, _Argument]()
+    is_first = True
     placed = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
 
     @wraps(called)
     def call(*args: Any, **kwargs: Any) -> Any:
         """Check the arguments, and call the function. Raises TypeError: one is of another type than its hint."""
-        if not arguments:  # at the first call, when every class has been defined
+        nonlocal is_first
+        if is_first:  # when every class has been defined
             arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in own)
+            is_first = False
         names = placed if len(args) <= len(placed) else chain(placed, repeat(placed[-1]))
         for name, value in chain(zip(names, args, strict=False), kwargs.items()):
             if name in arguments and type(value) not in arguments[name].known:
