@@ -262,11 +262,13 @@ def group_questions(questions: Questions) -> QuestionGroups:
         questions.hidden,
         questions.weight,
         questions.hidden_weight,
-        int64_array([amount_index[ratio] for ratio in ratios]),
-        int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]),
     ]
-    groups, group_of = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return QuestionGroups([QuestionGroup(*common) for common in groups.tolist()], group_of.reshape(-1), amounts)
+    amount_of = [amount_index[ratio] for ratio in ratios]
+    kinds = [QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]
+    rows = [*zip(*(column.tolist() for column in columns), amount_of, kinds, strict=True)]
+    groups = sorted({*rows})
+    index = {row: number for number, row in enumerate(groups)}
+    return QuestionGroups([QuestionGroup(*row) for row in groups], int64_array([index[row] for row in rows]), amounts)
 
 
 class Quotients(NamedTuple):

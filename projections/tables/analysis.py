@@ -63,7 +63,8 @@ class Analysis:
         self.facts = facts
         self.chunk = chunk
         self.cached = CachedResults() if cached is None else cached
-        self._scored: dict[str, ScoredGroup] = {}
+        self._scored_alone: dict[str, ScoredGroup] = {}
+        self._scored: dict[str, ContestScores] = {}
         self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
         self._sums: dict[str, SummedSamples] = {}
@@ -79,7 +80,9 @@ class Analysis:
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
-        return self._scored_group(contest).of(0)
+        if contest not in self._scored:
+            self._scored[contest] = self._scored_group(contest).of(0)
+        return self._scored[contest]
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
@@ -88,9 +91,9 @@ class Analysis:
         return self.cached.tallies[contest]
 
     def _scored_group(self, contest: str) -> ScoredGroup:
-        if contest not in self._scored:
-            self._scored[contest] = score_group(self.facts, [contest], self.chunk)
-        return self._scored[contest]
+        if contest not in self._scored_alone:
+            self._scored_alone[contest] = score_group(self.facts, [contest], self.chunk)
+        return self._scored_alone[contest]
 
     def tally_all(self) -> None:
         """Compute the tally of every contest, unless all are cached."""

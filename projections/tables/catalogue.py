@@ -70,7 +70,7 @@ class Projections(Analysis):
         if name not in CATALOGUE:
             raise KeyError(f"no table named {name!r}; there are {listed(name, CATALOGUE, len(CATALOGUE))}")
         columns = self.cached.columns.get(name)
-        return self.as_table(name, CATALOGUE[name].build(self) if columns is None else columns)
+        return _as_table(name, CATALOGUE[name].build(self) if columns is None else columns)
 
     def parts(self, name: str) -> TableParts:
         """Return the table of a projection in parts, in order of its key.
@@ -171,9 +171,13 @@ class Projections(Analysis):
 
     def as_table(self, name: str, values: Iterable[Values]) -> Table:
         """Return the table of a projection with these values of its columns, in order of its key."""
-        projection = CATALOGUE[name]
-        table = Table(name, projection.version, projection.columns, tuple(values))
-        return table if projection.as_built else table.sorted_by(*projection.key)
+        return _as_table(name, values)
+
+
+def _as_table(name: str, values: Iterable[Values]) -> Table:
+    projection = CATALOGUE[name]
+    table = Table(name, projection.version, projection.columns, tuple(values))
+    return table if projection.as_built else table.sorted_by(*projection.key)
 
 
 # --- Updates of parts of tables. The catalogue says how each table is divided into parts.

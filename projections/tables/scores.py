@@ -68,15 +68,15 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     owner: if given, return only the parts of this participant code. Raises Refused(out_of_range): too many rows.
     """
     facts = analysis.facts
-    _check_parts(analysis, owner)
+    known = _checked_parts(analysis, owner)
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
     contributions = [WideInt.from_integers([])]
-    for group in analysis.scored_groups:
+    for number, group in enumerate(analysis.scored_groups):
         questions, fine = group.questions, reference_kinds.fine_bits(group.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
-        for first, terms in _terms(analysis, group, owner):
+        for first, terms in known[number] if known else _terms(analysis, group, owner):
             rows = time_weighted.score_parts(first, terms, group.contests[0])
             codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
@@ -129,12 +129,18 @@ def _terms(analysis: Analysis, group: ScoredGroup, owner: int | None) -> Iterato
 _PART_BYTES = 250  # of a row, at the most while the table is made
 
 
-def _check_parts(analysis: Analysis, owner: int | None) -> None:
-    count = sum(
-        time_weighted.count_score_parts(terms)
-        for group in analysis.scored_groups
-        for _, terms in _terms(analysis, group, owner)
-    )
+_FEW_PARTS = 10_000  # rows whose terms are kept meanwhile
+
+
+def _checked_parts(analysis: Analysis, owner: int | None) -> list[list[tuple[int, Terms]]]:
+    """Return the terms of each group, or nothing if they are many. Raises Refused(out_of_range)."""
+    count, known = 0, list[list[tuple[int, Terms]]]()
+    for group in analysis.scored_groups:
+        known.append([])
+        for first, terms in _terms(analysis, group, owner):
+            count += time_weighted.count_score_parts(terms)
+            if count <= _FEW_PARTS:
+                known[-1].append((first, terms))
     if count > time_weighted.MOST_PARTS:
         size = f"{count:,} rows, about {count * _PART_BYTES >> 20:,} MiB in memory"
         detail = f"the table would have {size}; the limit is {time_weighted.MOST_PARTS:,}"
@@ -143,6 +149,7 @@ def _check_parts(analysis: Analysis, owner: int | None) -> None:
             "`score_parts(question=…)`; `export LOG OUT --tables score_parts --memory 2GiB` writes all of them"
         )
         raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
+    return known if count <= _FEW_PARTS else []
 
 
 def _probabilities(doubled: Int64Array) -> Values:
