@@ -277,6 +277,7 @@ def using(folder: Path) -> dict[str, float]:
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
         "explain of one score, with a read model": lambda: explain(log, "score", "c", "q0", who, model=model),
+        "export to CSV": lambda: export.export(log, folder / "out-csv"),
         "export to SQLite": lambda: export.export(log, folder / "out.db", "sqlite"),
         "export to Parquet": lambda: export.export(log, folder / "out", "parquet"),
     }

@@ -6,7 +6,7 @@ pyarrow is an optional dependency; it is imported when a table is converted.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.values import (
     MONEY,
     MOST_DECIMALS,
     PROBABILITY,
+    format_each_fixed,
     format_fixed,
     format_instant,
 )
@@ -30,7 +31,7 @@ POINTS = 10**9  # published units in 1
 PROBABILITIES = 10**11  # published units in 1
 MEASURE = 10**MOST_DECIMALS  # published units in 1 of the value of a numeric question
 _MANY = 64  # instants that are printed faster together
-_INSTANTS = 1 << 16  # size of the cache of printed instants; those of a question recur with each forecast on it
+_instant = lru_cache(1 << 16)(format_instant)  # the instants of a question recur with each forecast on it
 FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 
 
@@ -65,8 +66,8 @@ def ids(texts: list[str]) -> Ids:
     >>> ids(["bo", "ada", "bo"]).labels
     ['bo', 'ada']
     """
-    codes = Codes()
-    return Ids(int64_array([codes.add(text) for text in texts]), codes.labels)
+    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    return Ids(int64_array([codes[text] for text in texts]), [*codes])
 
 
 def transpose(rows: list[Any], width: int) -> list[list[Any]]:
@@ -159,10 +160,34 @@ def round_to_points(number: Fraction) -> int:
 
 
 class Kind(NamedTuple):
-    """A kind of column: the unit of its internal values, and the function that prints one."""
+    """A kind of column: the unit of its internal values, the function that prints one, and if it is faster, many."""
 
     unit: str
     printed: Callable[[Any], Any]
+    all_printed: Callable[[list[Any]], list[Any]] | None = None
+
+
+def _fixed(words: str, unit: int, least: int = 0) -> Kind:
+    """Return a kind of integers in 1/unit that are printed with at least so many decimals. words: the unit."""
+    return Kind(
+        words,
+        partial(format_fixed, unit=unit, least=least),
+        partial(format_each_fixed, unit=unit, least=least),
+    )
+
+
+def _instants(values: list[int]) -> list[str]:
+    """Return the text of each instant, as `format_instant` prints it, in half of its time.
+
+    >>> _instants([10**15, 1])
+    ['2001-09-09T01:46:40Z', '1970-01-01T00:00:00.000001Z']
+    """
+    if len(values) <= _MANY:
+        return [*map(_instant, values)]
+    if min(values) < FIRST_INSTANT or max(values) > LAST_INSTANT:
+        raise OverflowError("an instant outside the years 1 to 9999")
+    texts = np.datetime_as_string(int64_array(values).astype("datetime64[us]")).tolist()
+    return [f"{text.removesuffix('.000000')}Z" for text in texts]
 
 
 # Kinds "id", "instant", … of columns. Values are integers internally: an array, a list where a value may be missing or
@@ -170,16 +195,16 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
-    "instant": Kind("µs since the epoch, UTC", lru_cache(_INSTANTS)(format_instant)),
-    "probability": Kind("1e-11", lambda value: format_fixed(value, PROBABILITIES)),
-    "measure": Kind("1e-12", lambda value: format_fixed(value, MEASURE)),
-    "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
-    "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
+    "instant": Kind("µs since the epoch, UTC", _instant, _instants),
+    "probability": _fixed("1e-11", PROBABILITIES),
+    "measure": _fixed("1e-12", MEASURE),
+    "points": _fixed("1e-9, rounded once", POINTS, least=9),
+    "term": _fixed("1e-12", 10**12, least=12),
     "take": Kind("decimal text, rounded once", str),
-    "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
-    "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
-    "fine_money": Kind("1e-15", lambda value: format_fixed(value, FINE_MONEY, least=2)),
-    "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
+    "share": _fixed("1e-9, rounded once", POINTS, least=9),
+    "money": _fixed("1e-6", MONEY, least=2),
+    "fine_money": _fixed("1e-15", FINE_MONEY, least=2),
+    "seconds": _fixed("µs", 10**6),
     "count": Kind("", int),
     "integer": Kind("", str),
 }
@@ -216,36 +241,42 @@ def take_rows(values: Values, index: Int64Array) -> Values:
     return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
 
 
-def printed_values(values: Sequence[Any], kind: str) -> Sequence[Any]:
+def printed_values(values: Values, kind: str) -> list[Any]:
     """Return the printed values of a column of this kind; each distinct value is printed once.
 
     >>> printed_values([5 * 10**10, None, 5 * 10**10], "probability")
     ['0.5', None, '0.5']
     """
+    return written_values(values, kind, lambda printed: printed)
+
+
+def written_values(values: Values, kind: str, write: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """Return what a function makes of the printed values of a column of this kind; it is given the distinct ones.
+
+    >>> written_values(ids(["ada", "bo", "ada"]), "id", lambda printed: [f"<{text}>" for text in printed])
+    ['<ada>', '<bo>', '<ada>']
+    """
+    plain = values.codes.tolist() if isinstance(values, Ids) else plain_values(values)
+    distinct = [*{*plain}]
+    if len(distinct) == len(plain):
+        distinct = plain
+    named = [values.labels[code] for code in distinct] if isinstance(values, Ids) else distinct
+    written = write(_printed(named, kind))
+    if distinct is plain:
+        return written
+    return [*map(dict(zip(distinct, written, strict=True)).__getitem__, plain)]
+
+
+def _printed(values: list[Any], kind: str) -> list[Any]:
     if kind in {"id", "text"}:
         return values
-    distinct = set(values)
-    if kind == "instant" and len(distinct) > _MANY:
-        texts = _printed_instants(distinct)
-    else:
-        texts = {value: None if value is None else KINDS[kind].printed(value) for value in distinct}
-    return [texts[value] for value in values]
-
-
-def _printed_instants(values: set[int | None]) -> dict[int | None, str | None]:
-    """Return the text of each instant, as `format_instant` prints it, in half of its time.
-
-    >>> len(_printed_instants({None, *range(100)})), _printed_instants({10**15, 1})
-    (101, {1000000000000000: '2001-09-09T01:46:40Z', 1: '1970-01-01T00:00:00.000001Z'})
-    """
-    micros = [value for value in values if value is not None]
-    if min(micros) < FIRST_INSTANT or max(micros) > LAST_INSTANT:
-        raise OverflowError("an instant outside the years 1 to 9999")
-    texts = np.datetime_as_string(int64_array(micros).astype("datetime64[us]")).tolist()
-    found: dict[int | None, str | None] = {None: None} if len(micros) < len(values) else {}
-    for value, text in zip(micros, texts, strict=True):
-        found[value] = f"{text.removesuffix('.000000')}Z"
-    return found
+    _, printed, all_printed = KINDS[kind]
+    present = [value for value in values if value is not None]
+    texts = [*map(printed, present)] if all_printed is None else all_printed(present)
+    if len(present) == len(values):
+        return texts
+    following = iter(texts)
+    return [None if value is None else next(following) for value in values]
 
 
 # --- Tables as Arrow, exact: decimals in fixed point, instants in µs UTC, counts in 64 bits.

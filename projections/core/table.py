@@ -1,6 +1,6 @@
 """Published tables: a schema, columns with their rows in a fixed order, and a digest that depends on nothing else."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
@@ -30,6 +30,7 @@ from forecast_ledger.projections.core.columns import (
     slice_rows,
     take_rows,
     to_arrow,
+    written_values,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -113,7 +114,7 @@ class Table:
     def __getitem__(self, column: str) -> list[Any]:
         """Return the values of a column as printed. Raises KeyError: no such column; the message has the nearest."""
         values = self.values[self._index_of(column)]
-        return [*printed_values(plain_values(values), self.columns[self._index_of(column)].kind)]
+        return [*printed_values(values, self.columns[self._index_of(column)].kind)]
 
     def __repr__(self) -> str:
         """Return the first rows as printed, no wider than a page."""
@@ -132,15 +133,18 @@ class Table:
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
         """Yield each row as printed, without the names of the columns."""
-        for columns in self.printed_columns():
+        for columns in self.written_columns([lambda printed: printed] * len(self.columns)):
             yield from zip(*columns, strict=True)
 
-    def printed_columns(self) -> Iterator[list[Sequence[Any]]]:
-        """Yield the columns as printed, some rows at a time."""
+    def written_columns(self, writing: Sequence[Callable[[list[Any]], list[Any]]]) -> Iterator[list[list[Any]]]:
+        """Yield what the function of each column makes of its printed values, some rows at a time.
+
+        A function is given the distinct values of these rows, in any order.
+        """
         for begin in range(0, len(self), _AT_ONCE):
-            page = (plain_values(slice_rows(values, slice(begin, begin + _AT_ONCE))) for values in self.values)
-            columns = zip(self.columns, page, strict=True)
-            yield [printed_values(values, column.kind) for column, values in columns]
+            page = (slice_rows(values, slice(begin, begin + _AT_ONCE)) for values in self.values)
+            columns = zip(page, self.columns, writing, strict=True)
+            yield [written_values(values, column.kind, write) for values, column, write in columns]
 
     def to_arrow(self, *, floats: bool = False) -> Any:
         """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.

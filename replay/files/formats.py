@@ -2,8 +2,9 @@
 
 import csv
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from math import isfinite
+from math import isinf
 from pathlib import Path
 from struct import unpack_from
 from typing import IO, Any, NamedTuple, Protocol
@@ -19,13 +20,13 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.columns import FLOATS, Column, columns_of_rows, ids, pyarrow, type_of
+from forecast_ledger.projections.core.columns import FLOATS, Column, Values, columns_of_rows, ids, pyarrow, type_of
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
-from forecast_ledger.replay.reading.blocks import as_csv
-from forecast_ledger.replay.reading.event_text import event_ids
+from forecast_ledger.replay.reading.blocks import csv_cell, csv_lines
+from forecast_ledger.replay.reading.event_text import EventIds
 
 # --- The tables of an export: the events, contests, questions, participants, projections, and the data dictionary.
 
@@ -191,39 +192,38 @@ class _Events:
 
 def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
     """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
-    waiting: list[tuple[bytes, Recorded]] = []
+    waiting, read = list[bytes](), list[Recorded]()
     size, last = 0, log.START
     for rows in log.pages_up_to(store.pages(), until.position):
         page = log.unseal(rows, last)
         last = log.Checkpoint(page[-1].position, page[-1].digest)
-        waiting += zip(rows, page, strict=True)
+        waiting += rows
+        read += page
         size += sum(map(len, rows))
         if len(waiting) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield _chunk(waiting)
-            waiting, size = [], 0
+            yield _chunk(waiting, read)
+            waiting, read, size = [], [], 0
     if last != until:
         raise Corrupt(
             until.position, f"the row changed while it was exported: its digest was {until.digest}, is {last.digest}"
         )
     if waiting or last == log.START:
-        yield _chunk(waiting)
+        yield _chunk(waiting, read)
 
 
-def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
-    texts = [row.decode() for row, _ in rows]
-    about = [event_ids(recorded.event) for _, recorded in rows]
-    values = (
-        int64_array([recorded.position for _, recorded in rows]),
-        int64_array([recorded.recorded_at for _, recorded in rows]),
-        int64_array([recorded.event.at for _, recorded in rows]),
-        ids([recorded.command_id for _, recorded in rows]),
-        ids([TAGS[type(recorded.event)] for _, recorded in rows]),
-        ids([each.contest for each in about]),
-        ids([each.question for each in about]),
-        ids([each.participant for each in about]),
+def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
+    texts, events = [row.decode() for row in rows], [recorded.event for recorded in read]
+    about: list[Values] = [ids([getattr(event, name, "") for event in events]) for name in EventIds._fields]
+    values: tuple[Values, ...] = (
+        int64_array([recorded.position for recorded in read]),
+        int64_array([recorded.recorded_at for recorded in read]),
+        int64_array([event.at for event in events]),
+        ids([recorded.command_id for recorded in read]),
+        ids([TAGS[type(event)] for event in events]),
+        *about,
         [log.event_text(text) for text in texts],
         texts,
-        [recorded.digest for _, recorded in rows],
+        [recorded.digest for recorded in read],
     )
     return Table("events", _EVENTS, EVENT_COLUMNS, values)
 
@@ -287,6 +287,8 @@ class _Line(msgspec.Struct):
 
 
 _line = msgspec.json.Decoder(_Line)
+_encode = msgspec.json.Encoder().encode
+_TEXTS = {"id", "text"}  # kinds of any text
 
 
 class FileFormat(NamedTuple):
@@ -300,15 +302,35 @@ class FileFormat(NamedTuple):
     faults: Callable[[], tuple[type[Exception], ...]] = lambda: READ_ERRORS
 
 
+Write = Callable[[list[Any]], list[str]]  # the printed values of a column as they are written
+
+
 def _write_csv(path: Path, sheet: ExportTable) -> None:
+    header = [[csv_cell(column.name)] for column in sheet.columns]
+    writing = [_csv_cells if column.kind in _TEXTS else _csv_numbers for column in sheet.columns]
     with path.open("x", encoding="utf-8", newline="\n") as file:
-        names = [column.name for column in sheet.columns]
-        file.writelines(f"{line}\n" for line in as_csv(names, _printed_rows(sheet)))
+        for columns in chain([header], _written(sheet, writing)):
+            file.write("".join(f"{line}\n" for line in csv_lines(columns)))
+
+
+def _csv_cells(values: list[Any]) -> list[str]:
+    return [*map(csv_cell, values)]
+
+
+def _csv_numbers(values: list[Any]) -> list[str]:
+    """Return numbers and instants as cells, which never need quotation marks."""
+    return ["" if value is None else str(value) for value in values]
 
 
 def _write_lines(path: Path, sheet: ExportTable) -> None:
-    with path.open("xb") as file:
-        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed_rows(sheet))
+    writing = [partial(_json_fields, _encode(column.name).decode()) for column in sheet.columns]
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        for columns in _written(sheet, writing):
+            file.write("".join(f"{{{line}}}\n" for line in map(",".join, zip(*columns, strict=True))))
+
+
+def _json_fields(name: str, values: list[Any]) -> list[str]:
+    return [f"{name}:{_encode(value).decode()}" for value in values]
 
 
 def _write_parquet(path: Path, sheet: ExportTable) -> None:
@@ -375,17 +397,18 @@ FILE_FORMATS: dict[str, FileFormat] = {
 }
 
 
-def _printed_rows(sheet: ExportTable) -> Iterator[dict[str, Any]]:
-    names = [column.name for column in sheet.columns]
+def _written(sheet: ExportTable, writing: Sequence[Write]) -> Iterator[list[list[str]]]:
+    """Yield the columns as texts, some rows at a time. writing: of each column, from its texts or nearest floats."""
+    each = [
+        partial(_write_near, write) if sheet.floats and column.kind in FLOATS else write
+        for column, write in zip(sheet.columns, writing, strict=True)
+    ]
     for chunk in sheet.chunks:
-        for columns in chunk.printed_columns():
-            yield from (dict(zip(names, row, strict=True)) for row in zip(*_as_written(sheet, columns), strict=True))
+        yield from chunk.written_columns(each)
 
 
-def _as_written(sheet: ExportTable, columns: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    """Yield printed columns as they are written: as texts, or decimals as floats."""
-    for column, values in zip(sheet.columns, columns, strict=True):
-        yield floats_of(values) if sheet.floats and column.kind in FLOATS else values
+def _write_near(write: Write, decimals: list[Any]) -> list[str]:
+    return write(floats_of(decimals))
 
 
 def floats_of(decimals: Sequence[str | None]) -> list[float | None]:
@@ -394,9 +417,8 @@ def floats_of(decimals: Sequence[str | None]) -> list[float | None]:
     >>> floats_of(["0.1", None, "4.2E+400"])
     [0.1, None, None]
     """
-    floats = {text: None if text is None else float(text) for text in {*decimals}}
-    finite = {text: number if number is not None and isfinite(number) else None for text, number in floats.items()}
-    return [finite[text] for text in decimals]
+    finite = {text: None if text is None or isinf(float(text)) else float(text) for text in {*decimals}}
+    return [*map(finite.__getitem__, decimals)]
 
 
 def _arrow(sheet: ExportTable) -> tuple[Any, Iterator[Any]]:

@@ -179,30 +179,36 @@ def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
 
 def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the values of each row in the order of the columns; an empty reference is NULL."""
+    writing = [
+        _sortable if column.kind == "instant" else _or_null if column.name in joined else _unchanged
+        for column in sheet.columns
+    ]
     for chunk in sheet.chunks:
-        for columns in chunk.printed_columns():
+        for columns in chunk.written_columns(writing):
             stored = (
-                _stored(column, values, joined, sheet.floats)
+                _with_floats(values, sheet.floats) if column.kind in FLOATS else [values]
                 for column, values in zip(sheet.columns, columns, strict=True)
             )
             yield from zip(*chain.from_iterable(stored), strict=True)
 
 
-def _stored(column: Column, values: Sequence[Any], joined: Sequence[str], floats: bool) -> list[Sequence[Any]]:
-    """Return a column as it is stored, from its printed values, and its float column if it has one."""
-    if column.kind in FLOATS:
-        near = floats_of(values)
-        return [near if floats else values, near]
-    if column.kind == "instant":
-        return [[value and _sortable(value) for value in values]]
-    if column.name in joined:
-        return [[value or None for value in values]]
-    return [values]
+def _with_floats(decimals: list[Any], floats: bool) -> list[list[Any]]:
+    """Return a column of decimals as it is stored, and its float column."""
+    near = floats_of(decimals)
+    return [near if floats else decimals, near]
 
 
-def _sortable(instant: str) -> str:
-    """Return the instant with six decimals, so that the texts sort like the instants."""
-    return instant if "." in instant else f"{instant[:-1]}.000000Z"
+def _sortable(instants: list[Any]) -> list[Any]:
+    """Return the instants with six decimals, so that the texts sort like the instants."""
+    return [text if text is None or "." in text else f"{text[:-1]}.000000Z" for text in instants]
+
+
+def _or_null(references: list[Any]) -> list[Any]:
+    return [text or None for text in references]
+
+
+def _unchanged(values: list[Any]) -> list[Any]:
+    return values
 
 
 def _add_search_and_views(database: Database) -> None:

@@ -1,7 +1,5 @@
 """Text: tables as JSON and CSV; blocks of a document as Markdown and for a terminal. `pages` has them as HTML."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -14,7 +12,9 @@ from forecast_ledger.projections.core.text_table import NUMBER, PrintedRow, as_t
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters
 _CONTROLS_IN_LINES = re.compile(rf"(?!\n|\t|\r\n){_CONTROLS.pattern}")  # a text may have lines and tabs
-_BREAK = "\r\n"
+_QUOTED = re.compile('[",\r\n]')
+_QUOTE = '"'
+_EMPTY = _QUOTE * 2  # a line of one empty cell, which would be no row
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
 
@@ -46,13 +46,27 @@ def as_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     who,score
     '=1+1,-0.5
     """
-    line = io.StringIO()
-    writer = csv.writer(line, lineterminator=_BREAK)  # so that a text with CR or LF is quoted
     for row in chain([names], ([row[name] for name in names] for row in rows)):
-        line.seek(0)
-        line.truncate()
-        writer.writerow([escape_formula(cell) for cell in row])
-        yield line.getvalue().removesuffix(_BREAK)
+        yield from csv_lines([csv_cell(cell)] for cell in row)
+
+
+def csv_lines(columns: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Return the lines of rows whose cells are given column by column.
+
+    >>> [*csv_lines([["ada", "bo"], ["-0.5", ""]])]
+    ['ada,-0.5', 'bo,']
+    """
+    return (line or _EMPTY for line in map(",".join, zip(*columns, strict=True)))
+
+
+def csv_cell(cell: Any) -> str:
+    r"""Return a cell of CSV, as the module `csv` writes it after `escape_formula`; None is empty.
+
+    >>> csv_cell("a\rb"), csv_cell(None), csv_cell(3), csv_cell("+1+1")
+    ('"a\rb"', '', '3', "'+1+1")
+    """
+    text = "" if cell is None else str(escape_formula(cell))
+    return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _QUOTED.search(text) else text
 
 
 def as_terminal_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:

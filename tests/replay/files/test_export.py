@@ -5,24 +5,29 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from io import StringIO
 from itertools import cycle
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids
+from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids, transpose
+from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export
-from forecast_ledger.replay.files.formats import EVENT_COLUMNS, UNITS, export_tables
+from forecast_ledger.replay.files.formats import EVENT_COLUMNS, FILE_FORMATS, UNITS, ExportTable, export_tables
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
+from forecast_ledger.replay.reading.blocks import escape_formula
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
@@ -354,3 +359,48 @@ def test_the_folder_must_be_there(log: str, tmp_path: Path) -> None:
     """A missing folder is not created."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
         exported(log, tmp_path / "nowhere" / "out", "csv")
+
+
+_CELLS = st.text("ab =-+@1,.;\"'\n\r\té＝\x00", max_size=4)  # noqa: RUF001
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(_CELLS, _CELLS, st.none() | st.integers(-(10**12), 10**12)), max_size=6), st.booleans())
+def test_any_text_is_written_as_the_libraries_write_it(rows: list[tuple[str, str, int | None]], floats: bool) -> None:
+    """CSV as by the module `csv` after formulas are marked, JSON lines as by `json`; a repeated row like any other."""
+    rows += rows[:1]
+    columns = (Column("who", "id", ""), Column("s\n,aid", "text", ""), Column("won", "money", ""))
+    who, said, won = transpose([*rows], 3)
+    table = Table("t", 1, columns, (ids(who), said, won))
+    sheet = ExportTable("t", "", ("who",), columns, 1, TableParts([table]), floats)
+    printed = [None if number is None else format(Decimal(number).scaleb(-6), "f") for number in won]
+    numbers: list[Any] = [None if text is None else float(text) for text in printed]
+    with TemporaryDirectory() as folder:
+        for form in ("csv", "jsonl"):
+            FILE_FORMATS[form].write(Path(folder, form), sheet)
+        lines = [json.loads(line) for line in Path(folder, "jsonl").read_bytes().splitlines()]
+        found = Path(folder, "csv").read_bytes().decode()
+    if not floats:
+        numbers = [None if text is None else _two_decimals_at_least(text) for text in printed]
+    assert lines == [
+        dict(zip(("who", "s\n,aid", "won"), row, strict=True)) for row in zip(who, said, numbers, strict=True)
+    ]
+    expected = ""
+    for row in [("who", "s\n,aid", "won"), *zip(who, said, numbers, strict=True)]:
+        line = StringIO()
+        csv.writer(line, lineterminator="\r\n").writerow(map(escape_formula, row))
+        expected += line.getvalue().removesuffix("\r\n") + "\n"
+    assert found == expected
+
+
+def _two_decimals_at_least(text: str) -> str:
+    whole, _, decimals = text.partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
+
+
+def test_an_empty_cell_alone_is_a_row(tmp_path: Path) -> None:
+    """A line without a character would be none."""
+    column = Column("said", "text", "")
+    table = Table("t", 1, (column,), (["", "a"],))
+    FILE_FORMATS["csv"].write(tmp_path / "t.csv", ExportTable("t", "", ("said",), (column,), 1, TableParts([table])))
+    assert (tmp_path / "t.csv").read_text() == 'said\n""\na\n'
