@@ -95,7 +95,7 @@ def baseline_differences(
     people = int(board_row.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
-    season = season_of(rules, scored, board_row, settled, seed)
+    season = season_of(rules, scored, board_row, settled, seed, replicates=rules.replicates)
     every, tests = pairs_of(season), _Tests(season, scored)
     made = {pair[:2]: tests.of(pair) for pair in every}
     compared = []

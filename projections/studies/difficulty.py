@@ -7,24 +7,20 @@ Source: Cramer et al. (2022), doi:10.1073/pnas.2113561119, "Evaluation methodolo
 et al. (2022), arXiv:2205.07090.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 from operator import mul
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import leaderboard, totals
-from forecast_ledger.projections.boards.contest_groups import ContestScores, ScoredGroup
-from forecast_ledger.projections.boards.leaderboard import TOTALS
-from forecast_ledger.projections.boards.totals import missing_scores
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
     Int64Array,
@@ -432,135 +428,3 @@ def _geometric_mean(ratios: list[Decimal | None]) -> tuple[int, Decimal | None]:
             return len(ratios), None
         total = WIDE.add(total, ratio)
     return len(ratios), WIDE.divide(total, Decimal(len(ratios)))
-
-
-# --- Reviews: each participant's questions, the best first, with what a missed question cost.
-#
-# A score alone does not tell a good forecast from an easy question. A review compares it with the median score of all
-# who forecast on the same question.
-
-
-class Reviewed(NamedTuple):
-    """One participant and one question; scores and shares in 1e-9, each rounded once.
-
-    participant: code. question: index into the questions of the contest. place: of the question among the
-    participant's, 1 for the one that gained most. score, rank: None if there is no forecast. forecasters: how many have
-    one. counted: what the question counts for in the total, before weights: the score or, without a forecast, what the
-    rules put instead; None if they leave it out. median: of the scores. gained: by how much `counted` is better
-    than the median, below 0 if it is worse.
-    """
-
-    participant: int
-    question: int
-    place: int
-    score: int | None
-    rank: int | None
-    forecasters: int
-    coverage: int
-    attainable: int
-    median: int
-    counted: int | None
-    gained: int | None
-
-
-class _QuestionScores(NamedTuple):
-    """A question: of each participant, by code, the exact score, the same in 1e-9, the coverage and the rank.
-
-    median: of the scores. rounded: the median, 1e-9.
-    """
-
-    question: int
-    by_participant: dict[int, tuple[Fraction, int, int, int]]
-    median: Fraction
-    rounded: int
-
-
-def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
-    rules: RuleSet,
-    scored: ContestScores,
-    participants: Sequence[int],
-    consensus: int,
-    *,
-    floored: Collection[int] = (),
-    compared: Collection[int] | None = None,
-) -> Iterator[Reviewed]:
-    """Yield the questions of each participant, given by code, in the order of what they gained.
-
-    consensus: the participant code of the consensus. floored: those of them whose total is divided by the least
-    coverage, so that a question without a forecast counts. compared: whose scores medians and ranks are among; the
-    participants, if it is not given.
-
-    They are the questions with a weight on which one of those who are compared has a forecast. Questions are in the
-    order of what they gained times their weight, then of their ids; those that the rules leave out come last.
-    """
-    questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
-    attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
-    scored_questions = [*_question_scores(rules, scored, {*(participants if compared is None else compared)}, sign)]
-    scored_questions.sort(key=lambda one: questions.answers[one.question].question.question)
-    imputed = missing_scores(rules, questions, scored.rows, consensus)
-    for participant in participants:
-        ordered, left_out = list[tuple[int, Fraction, int, tuple[Any, ...]]](), list[tuple[Any, ...]]()
-        counts = isinstance(TOTALS[rules.total].divisor, int) or participant in floored
-        for by_id, one in enumerate(scored_questions):
-            counted, score, covered, rank = one.by_participant.get(participant, (None, None, 0, None))
-            rounded = score
-            if counted is None:
-                counted = imputed.get(one.question, Fraction(0) if counts else None)
-                rounded = None if counted is None else round_to_points(counted)
-            row = score, rank, len(one.by_participant), covered, attainable[one.question], one.rounded, rounded
-            if counted is None:
-                left_out.append((one.question, *row, None))
-                continue
-            gained = counted - one.median if sign > 0 else one.median - counted
-            loss = -gained * int(questions.weight[one.question])
-            ordered.append((_near(loss), loss, by_id, (one.question, *row, round_to_points(gained))))
-        rows = [*(row for *_, row in sorted(ordered)), *left_out]
-        for place, (question, *numbers) in enumerate(rows, 1):
-            yield Reviewed(participant, question, place, *numbers)
-
-
-def _question_scores(
-    rules: RuleSet, scored: ContestScores, participants: set[int], sign: int
-) -> Iterator[_QuestionScores]:
-    """Yield the questions that count on which one of the participants has a forecast.
-
-    sign: 1 if the highest score is the best, else -1.
-    """
-    questions, rows = scored.questions, scored.rows
-    by_question: defaultdict[int, list[tuple[Fraction, int, int, int]]] = defaultdict(list)
-    points = time_weighted.points(rules, questions, rows)
-    columns = zip(
-        rows.question.tolist(),
-        rows.participant.tolist(),
-        points.exact(),
-        points.published(),
-        time_weighted.coverages(questions, rows).published(),
-        strict=True,
-    )
-    for question, participant, score, rounded, covered in columns:
-        if participant in participants and questions.weight[question]:
-            by_question[question].append((score, int(rounded), int(covered), participant))
-    for question, of_people in sorted(by_question.items()):
-        of_people.sort(key=lambda each: (_near(each[0]), each[0]))
-        middle = median([score for score, *_ in of_people])
-        ranked, rank, last = dict[int, tuple[Fraction, int, int, int]](), 0, None
-        best_first = of_people if sign < 0 else of_people[::-1]
-        for number, (score, rounded, covered, participant) in enumerate(best_first, 1):
-            rank, last = (rank, last) if score == last else (number, score)
-            ranked[participant] = score, rounded, covered, rank
-        yield _QuestionScores(question, ranked, middle, round_to_points(middle))
-
-
-def _near(number: Fraction) -> int:
-    """Return the whole number below a number, in 2^-80: two of these are compared in no time, unless they are equal."""
-    return (number.numerator << 80) // number.denominator
-
-
-def median(ordered: Sequence[Fraction]) -> Fraction:
-    """Return the median of numbers in order: of an even number, the mean of the middle two.
-
-    >>> median([Fraction(1), Fraction(2), Fraction(9)]), median([Fraction(1), Fraction(2)])
-    (Fraction(2, 1), Fraction(3, 2))
-    """
-    middle = len(ordered) // 2
-    return Fraction(ordered[middle] + ordered[~middle], 2)

@@ -172,12 +172,21 @@ class _Apart:
         return Fraction(squares, common**2)
 
 
-def pairs(rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes) -> list[Pair]:
+def pairs(  # noqa: PLR0913 - the argument with a default is a keyword
+    rules: RuleSet,
+    scored: ContestScores,
+    board_row: Int64Array,
+    settled: Int64Array,
+    seed: bytes,
+    *,
+    tests_only: bool = False,
+) -> list[Pair]:
     """Return the pairs of a board's rows with a common question, in order.
 
     board_row: the row of the board of each participant code, -1 for those who are not compared, shape (c,). settled:
-    the log position at which each question was settled, shape (q,). Raises Refused(out_of_range): too many participants
-    or questions, or scores too large.
+    the log position at which each question was settled, shape (q,). tests_only: without intervals and confidence
+    sequences, which take most of the time; they are None. Raises Refused(out_of_range): too many participants or
+    questions, or scores too large.
 
     The interval is that of `intervals`, with the mean difference as the statistic, at a level expanded for the clusters
     that have a common question, and withheld in the same cases. The test turns the signs of the
@@ -188,8 +197,8 @@ def pairs(rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled:
     people = int(board_row.max(initial=-1)) + 1
     if people < 2 or not (scored.questions.weight > 0).any():
         return []
-    season = season_of(rules, scored, board_row, settled, seed)
-    return with_p_values(season, pairs_of(season))
+    season = season_of(rules, scored, board_row, settled, seed, replicates=0 if tests_only else rules.replicates)
+    return with_p_values(season, pairs_of(season._replace(span=None) if tests_only else season))
 
 
 def pairs_of(season: Season) -> list[Pair]:
@@ -210,8 +219,13 @@ def with_p_values(season: Season, tested: Sequence[Pair]) -> list[Pair]:
     return [pair._replace(p=p, adjusted=adjusted) for pair, p, adjusted in p_values]
 
 
-def season_of(rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes) -> Season:
-    """Return the season that pairs are compared in; arguments as of `pairs`, and so is what is raised."""
+def season_of(  # noqa: PLR0913 - those of `pairs`
+    rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes, *, replicates: int
+) -> Season:
+    """Return the season that pairs are compared in; arguments as of `pairs`, and so is what is raised.
+
+    replicates: of the intervals; 0 if there are to be none.
+    """
     questions, rows, units = scored.questions, scored.rows, units_of(rules, scored)
     people, count = int(board_row.max()) + 1, units.size
     products = people * (people - 1) // 2 * count * (rules.replicates + FLIPS)
@@ -241,7 +255,7 @@ def season_of(rules: RuleSet, scored: ContestScores, board_row: Int64Array, sett
         unit,
         order,
         np.searchsorted(units.unit[counted][order], np.arange(count)),
-        units.times(seed, rules.replicates).T,
+        units.times(seed, replicates).T if replicates else np.zeros((count, 0), np.int64),
         units.turns(seed, FLIPS).T,
         standards_of(rules, scored, units),
         _spans(rules, scored, counted),
@@ -313,8 +327,10 @@ def _compared(pairs: Differences) -> Iterator[Pair]:
     won, lost = _won_and_lost(apart, pairs.value, pairs.size, both)
     owner, unit = np.nonzero(np.logical_or.reduceat(both[:, season.units], season.begins, axis=1))
     grounds = season.standards.grounds(owner, unit, len(both))
-    drawn = _means(season, pairs.sums, weights, apart, season.times)
-    intervals = drawn_ends(drawn, grounds.levels(season.rules.level_ppm))
+    intervals: list[Ends] = [None] * len(both)
+    if season.times.size:
+        drawn = _means(season, pairs.sums, weights, apart, season.times)
+        intervals = drawn_ends(drawn, grounds.levels(season.rules.level_ppm))
     withheld = [*map(grounds.withheld_of, range(len(both)), intervals)]
     yield from map(
         Pair,

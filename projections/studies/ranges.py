@@ -215,10 +215,12 @@ class SharesSummed:
 
     def add(self, keys: Sequence[Int64Array], numerators: Int64Array, over: Int64Array) -> None:
         """Add shares. keys: what each is of, one column or several. numerators, over: below 2^36; shape (n,)."""
-        columns, row = np.unique(np.stack([*keys, over]), axis=1, return_inverse=True)
-        totals = np.zeros(columns.shape[1], np.int64)
-        np.add.at(totals, row.reshape(-1), numerators)
-        for (*key, width), total in zip(columns.T.tolist(), totals.tolist(), strict=True):
+        columns = np.stack([*keys, over])
+        order = np.lexsort(columns)
+        columns = columns[:, order]
+        first = np.flatnonzero(np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))[: len(order)])
+        totals = np.add.reduceat(numerators[order], first) if len(order) else numerators
+        for (*key, width), total in zip(columns[:, first].T.tolist(), totals.tolist(), strict=True):
             sums = self._numerators.setdefault(tuple(key), {})
             sums[width] = sums.get(width, 0) + total
 

@@ -365,12 +365,17 @@ _PAIRWISE = schema("""
 
 
 def pairwise_values(
-    analysis: Analysis, contest: str | None = None, first: int | None = None, only: Collection[str] | None = None
+    analysis: Analysis,
+    contest: str | None = None,
+    first: int | None = None,
+    only: Collection[str] | None = None,
+    *,
+    tests_only: bool = False,
 ) -> list[Values]:
     """One row for each pair of participants of each contest with a common question, in the order of the leaderboard.
 
     contest: only this one. first: only so many of those who come first are compared; only: only these participants.
-    p-values are adjusted for those who are compared.
+    p-values are adjusted for those who are compared. tests_only: no intervals and confidence sequences.
     """
     if contest is None:
         analysis.tally_all()
@@ -381,7 +386,7 @@ def pairwise_values(
         seed = analysis.seed(name, "pairwise")
         settled = answered_at(analysis.facts, opened, scored.questions)
         board_row = board_rows(analysis.facts, board)
-        for pair in pairs(opened.opened.rules, scored, board_row, settled, seed):
+        for pair in pairs(opened.opened.rules, scored, board_row, settled, seed, tests_only=tests_only):
             both = (board[pair.first].participant, board[pair.second].participant)
             rows.append((name, *both, *_pair_columns(pair), seed.hex()))
     return columns_of_rows(rows, _PAIRWISE.columns)

@@ -11,8 +11,9 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.contest_groups import ScoredGroup
+from forecast_ledger.projections.boards.contest_groups import ContestScores, ScoredGroup
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, join_columns
 from forecast_ledger.projections.core.columns import (
@@ -34,11 +35,11 @@ from forecast_ledger.projections.studies.difficulty import (
     CONTEST,
     brier_index,
     relative_skills,
-    reviews,
     scaled,
     scored_cells,
 )
 from forecast_ledger.projections.studies.refits import adjusted_intervals
+from forecast_ledger.projections.studies.reviews import review_ends, reviews
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import ANSWERED, DRAWN, SCORED, Projection, schema
 
@@ -391,18 +392,51 @@ def participant_review_values(
     contest: only this one. only: only these participants, compared with all.
     """
     analysis.tally_all()
-    facts, names, ids = analysis.facts, totals.score_labels(analysis.facts), analysis.facts.question_codes.labels
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for name in analysis.contests if contest is None else [contest]:
-        scored, on_board = analysis.scored(name), {row.participant for row in analysis.board(name)}
-        every = [person for person, label in enumerate(facts.participant_codes.labels) if label in on_board]
-        every.sort(key=names.__getitem__)
-        shown = [person for person in every if only is None or names[person] in only]
-        rules, floored = facts.contests[name].opened.rules, _floored(analysis, name)
-        for row in reviews(rules, scored, shown, len(facts.participant_codes.labels), floored=floored, compared=every):
-            question = ids[scored.questions.code[row.question]]
-            rows.append((name, names[row.participant], row.place, question, *row[3:]))
+        rows += _reviewed(analysis, name, _people(analysis, name, only))
     return columns_of_rows(rows, _PARTICIPANT_REVIEW.columns)
+
+
+def participant_review_ends(
+    analysis: Analysis, contest: str, only: Collection[str], most: int
+) -> tuple[list[Values], dict[str, int]]:
+    """Return rows of `participant_review`, and how many questions count, by participant.
+
+    contest, only: as there. Of each participant, the first and the last `most` that count are among the rows.
+    """
+    analysis.tally_all()
+    people, names = _people(analysis, contest, only), totals.score_labels(analysis.facts)
+    floored, compared = _floored(analysis, contest), _people(analysis, contest)
+    ends = review_ends(*_review(analysis, contest, people), most, floored=floored, compared=compared)
+    rows = [*_reviewed(analysis, contest, people, ends.questions)]
+    counted = {names[code]: number for code, number in ends.counted.items()}
+    return columns_of_rows(rows, _PARTICIPANT_REVIEW.columns), counted
+
+
+def _people(analysis: Analysis, contest: str, only: Collection[str] | None = None) -> list[int]:
+    """Return the codes of the participants on a board, in order of their ids; only: of these."""
+    names, on_board = totals.score_labels(analysis.facts), {row.participant for row in analysis.board(contest)}
+    every = [person for person, label in enumerate(analysis.facts.participant_codes.labels) if label in on_board]
+    return sorted((person for person in every if only is None or names[person] in only), key=names.__getitem__)
+
+
+def _review(analysis: Analysis, contest: str, people: list[int]) -> tuple[RuleSet, ContestScores, list[int], int]:
+    """Return the first arguments of `reviews` and `review_ends`."""
+    facts = analysis.facts
+    rules, consensus = facts.contests[contest].opened.rules, len(facts.participant_codes.labels)
+    return rules, analysis.scored(contest), people, consensus
+
+
+def _reviewed(
+    analysis: Analysis, contest: str, people: list[int], questions: Collection[int] | None = None
+) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a contest. people: codes of participants. questions: indices of some; None is all."""
+    scored, names = analysis.scored(contest), totals.score_labels(analysis.facts)
+    floored, compared = _floored(analysis, contest), _people(analysis, contest)
+    for row in reviews(*_review(analysis, contest, people), floored=floored, compared=compared, only=questions):
+        question = analysis.facts.question_codes.labels[scored.questions.code[row.question]]
+        yield (contest, names[row.participant], row.place, question, *row[3:])
 
 
 def _floored(analysis: Analysis, contest: str) -> set[int]:

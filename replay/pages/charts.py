@@ -15,9 +15,11 @@ from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.core.columns import POINTS, round_to_points
+from forecast_ledger.projections.core.columns import POINTS, plain_values, round_to_points
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
+from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.projections.tables.calibration import owner_band, owner_test
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.account_histories import Selection
@@ -332,7 +334,8 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
     """Which of two participants is better on the questions that both have forecast on."""
     names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
     first = names[:MOST_PAIRED]
-    pairs = [*projections.pairwise(contest, MOST_PAIRED).rows()]
+    tested = pairwise_values(projections, contest, MOST_PAIRED, tests_only=True)
+    pairs = [*projections.as_table("pairwise", tested).rows()]
     if not pairs:
         return None
     columns = ("participant", "other", "questions", "won_share", "difference", "p", "p_adjusted")  # fmt: skip
@@ -401,7 +404,7 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
         return None
     size = -(-len(questions) // MOST_COLUMNS)
     first, widths = names[:MOST_ROWS], [questions[begin : begin + size] for begin in range(0, len(questions), size)]
-    shown = _cover(rows_of(projections, "scores", contest), first, widths)
+    shown = _cover(projections.table("scores").only("contest", contest), first, widths)
     values = [
         {"row": index // len(widths), "column": index % len(widths), "coverage": float(row["coverage"])}
         for index, row in enumerate(shown)
@@ -440,14 +443,16 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
     return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)
 
 
-def _cover(scores: Sequence[Row], participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
-    """Return the mean coverage of each participant on the questions of each column."""
+def _cover(scores: Table, participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
+    """Return the mean coverage of each participant on the questions of each column. scores: of that table."""
     column = {question: number for number, questions in enumerate(columns) for question in questions}
+    shares = plain_values(scores.numbers("coverage"))
+    rows = zip(*(plain_values(scores.ids(name)) for name in ("participant", "question")), shares, strict=True)
     sums: dict[tuple[str, int], float] = {}
-    for row in scores:
-        if row["question"] in column:  # else it has no weight
-            key = (row["participant"], column[row["question"]])
-            sums[key] = sums.get(key, 0) + float(row["coverage"])
+    for participant, question, share in rows:
+        if question in column:  # else it has no weight
+            key = (participant, column[question])
+            sums[key] = sums.get(key, 0) + share / POINTS
     return [
         {
             "participant": who,

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.projections.tables.scores import participant_review_values
+from forecast_ledger.projections.tables.scores import participant_review_ends
 from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
@@ -136,7 +136,8 @@ def reviewed_ends(
     projections: Projections, contest: str, participants: Collection[str]
 ) -> dict[str, tuple[list[Row], int]]:
     """Return the questions that gained some participants most and least, the best first, and how many count."""
-    table = projections.as_table("participant_review", participant_review_values(projections, contest, participants))
+    values, numbers = participant_review_ends(projections, contest, participants, BEST)
+    table = projections.as_table("participant_review", values)
     counted = defaultdict[int, list[int]](list)
     gained = plain_values(table.numbers("gained"))
     for row, (code, points) in enumerate(zip(table.ids("participant").codes.tolist(), gained, strict=True)):
@@ -147,7 +148,7 @@ def reviewed_ends(
     ]
     printed = table.rows_at(np.array([row for indices in ends for row in indices], np.int64)).rows()
     shown = [[next(printed) for _ in indices] for indices in ends]
-    return {rows[0]["participant"]: (rows, len(indices)) for rows, indices in zip(shown, counted.values(), strict=True)}
+    return {rows[0]["participant"]: (rows, numbers[rows[0]["participant"]]) for rows in shown}
 
 
 def short_name(question: QuestionOpened) -> str:

@@ -537,7 +537,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
     board = rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]
     shown = {row["participant"] for row in board}
     reviewed = reviewed_ends(projections, name, shown)
-    scored = by_participant(projections, "scores", name, shown)
+    scored = by_participant(projections, "scores", name, shown - {*reviewed})
     sign = 1 if lower_is_better(projections.facts.contests[name].opened.rules) else -1
     named = {question.question: question_name(question) for question in projections.facts.questions}
     sections, of_board = [], _score_digits(projections, name)

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range, ResolveQues
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, intervals, replicates
 from forecast_ledger.projections.studies import pairs as module
+from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_intervals import (
     CASES,
@@ -182,6 +183,17 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
         assert [Fraction(row["p_adjusted"]) for row in first] == adjusted(
             [own for own, pair in zip(tested, expected, strict=True) if {*pair} <= {*board[:3]}]
         )
+
+
+@pytest.mark.parametrize("rules", ["sum", "mean"])
+def test_tests_can_be_made_without_intervals(rules: str) -> None:
+    """All else is the same: pages of a contest show no intervals of pairs."""
+    projections = Projections(oracle.facts_in(oracle.history(*told(rules, 1))))
+    alone = projections.as_table("pairwise", pairwise_values(projections, "cup", tests_only=True))
+    untold = {column.name: None for column in alone.columns if column.name.endswith(("_low", "_high", "withheld"))}
+    every = [*projections.table("pairwise").rows()]
+    assert [row | untold for row in alone.rows()] == [row | untold for row in every]
+    assert {row["difference_low"] or row["hoeffding_low"] for row in alone.rows()} == {None}
 
 
 def test_the_bounds_of_many_questions_follow_the_order_of_their_answers() -> None:

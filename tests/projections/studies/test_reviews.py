@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.scores import participant_review_ends
 from tests.projections.studies.test_intervals import exact_scores
 from tests.support import oracle
 from tests.support.effort import times
@@ -104,6 +105,30 @@ def test_questions_without_weight_and_hidden_participants_are_left_out() -> None
     """Neither is on the leaderboard."""
     rows = reviewed(*season(MEAN, snow=0), exclusion(participant="bob", level="hidden", at=day(26)))
     assert [[row["participant"], row["question"], row["forecasters"]] for row in rows] == [["ada", "rain", 1]]
+
+
+@pytest.mark.parametrize("rules", [MEAN, WORST, SUM])
+def test_the_ends_of_a_review_are_among_a_part_of_the_questions(rules: RuleSet) -> None:
+    """The first two and the last two of each participant are those of all 40, with the same numbers but their place."""
+    random, said = Random(7), list[AnyCommand]([contest(rules=rules)])
+    for name in (f"q{number:02}" for number in range(40)):
+        said += [opened(name), entry(question=name, weight=random.choice((1, 2)))]
+        for who in ("ada", "bob", "kim"):
+            if random.random() < 0.9:
+                said.append(forecast(name, who, probability=f"{random.randint(5, 95) / 100}"))
+    projections = oracle.projected(
+        *said, *(resolution(each.question) for each in said if isinstance(each, OpenQuestion))
+    )
+    every = [*projections.table("participant_review").rows()]
+    values, counted = participant_review_ends(projections, "cup", ["ada", "kim"], 2)
+    fewer = [*projections.as_table("participant_review", values).rows()]
+    assert {row["participant"] for row in fewer} == {"ada", "kim"}
+    assert len(fewer) < 2 * 40
+    for who in ("ada", "kim"):
+        whole, part = ([row | {"place": 0} for row in rows if row["participant"] == who and row["counted"]]
+                       for rows in (every, fewer))  # fmt: skip
+        assert counted[who] == len(whole)
+        assert (part[:2], part[-2:]) == (whole[:2], whole[-2:])
 
 
 @settings(max_examples=times(24), deadline=None)
