@@ -13,10 +13,11 @@ from forecast_ledger.projections.studies.expansion import expanded_level
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Ends, Units
 
 LEAST_OUTCOMES = 5  # clusters with the rarer answer: with fewer, replicates seldom have the scores that matter most
+ERRORS = "errors of numbers"
 LEAST_HEAVY = {  # clusters, for scores of which a few make much of the sum, chosen by simulation
-    "logarithms": 75,
-    "logarithms beside those of others": 50,
-    "errors of numbers": 400,
+    "logarithmic scores": 75,
+    "logarithmic scores beside those of others": 50,
+    ERRORS: 400,
     "errors of square roots": 100,
 }
 WITHHELD = {  # why there is no interval
@@ -97,10 +98,10 @@ def _tail(rules: RuleSet, question: QuestionOpened) -> str:
     """Return which of LEAST_HEAVY the scores on a question are; "" if they have bounds, or logarithms of numbers."""
     kernel = kernel_of(rules, question)
     if kernel in LOGARITHMS:
-        return "logarithms beside those of others" if rules.reference in _COMPARED else "logarithms"
+        return f"logarithmic scores{' beside those of others' * (rules.reference in _COMPARED)}"
     if question.range is None or not question.range.measures or kernel == "absolute_clipped":
         return ""
-    return {"none": "errors of numbers", "sqrt": "errors of square roots"}.get(rules.transform, "")
+    return {"none": ERRORS, "sqrt": "errors of square roots"}.get(rules.transform, "")
 
 
 def _strata(units: Units) -> list[int]:

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
 from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.task_ids import task_values
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import participant_review_ends
-from forecast_ledger.replay.pages.pictures import Row
+from forecast_ledger.replay.pages.pictures import Row, count, percent
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
 
@@ -25,13 +27,17 @@ NONE = "-"  # in a cell: there is no such number
 
 
 class Part(NamedTuple):
-    """A table with a title. seed: from which the samples that it rests on follow."""
+    """A table with a title.
+
+    seed: from which the samples that it rests on follow. source: how all its rows are printed, if paper has a part.
+    """
 
     title: str
     note: str
     caption: str
     table: Table
     seed: str = ""
+    source: str = ""
 
 
 class Figure(NamedTuple):
@@ -56,12 +62,13 @@ class Participant(NamedTuple):
 class Contest(NamedTuple):
     """What a page says of one contest.
 
-    findings: sentences, the main one first. left_out: what cannot be shown, and why. reviewed: how to read the sections
-    of participants.
+    about: what it asks, in its own words. findings: sentences, the main one first. left_out: what cannot be shown, and
+    why. reviewed: how to read the sections of participants.
     """
 
     anchor: str
     title: str
+    about: str
     findings: list[str]
     left_out: list[str]
     facts: list[tuple[str, str]]
@@ -161,6 +168,22 @@ def question_name(question: QuestionOpened) -> str:
     return ": ".join(dict.fromkeys(filter(None, (short_name(question), question.title))))
 
 
+MOST_OUTCOMES = 6  # of a question, in a sentence
+
+
+def about(questions: Sequence[QuestionOpened]) -> str:
+    """Say what some questions ask, in their own words: what a hub's have in common, and the first as an example."""
+    if not questions:
+        return ""
+    first, targets = questions[0], {question.title.partition(": ")[0] for question in questions}
+    outcomes = first.outcomes or ()
+    more = f" or {count(len(outcomes) - MOST_OUTCOMES, 'other')}" * (len(outcomes) > MOST_OUTCOMES)
+    asks = {"binary": "yes or no", "multiple_choice": f"one of {', '.join(outcomes[:MOST_OUTCOMES])}{more}"}
+    shared = f"It is about {next(iter(targets))}. " * (len(targets) == 1 and task_values(first.question) is not None)
+    one = "Its question" if len(questions) == 1 else f"One of its {len(questions):,} questions"
+    return f"{shared}{one} is {question_name(first)}; the answer is {asks.get(first.kind, 'a number')}."
+
+
 def form_of(question: QuestionOpened) -> str:
     """Return which of the scores of a rule set are those of a question."""
     if question.range is None:
@@ -256,3 +279,45 @@ def range_text(low: Any, high: Any) -> str:
     if low is None:
         return ""
     return str(low) if low == high else f"{low} to {high}"
+
+
+def questions_table(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) -> Table:
+    """Return questions of a participant. named: what each is called.
+
+    reviewed: whether the rows are of `participant_review`, not of `scores`.
+    """
+    columns = ("score", *(("median", "gained") if reviewed else ()))
+    digits = digits_of([float(row[name]) for row in rows for name in columns if row[name] is not None])
+
+    def number(value: str | None) -> str:
+        return NONE if value is None else number_text(value, digits)
+
+    cells = []
+    for row in rows:
+        line = [named[row["question"]], number(row["score"]), percent(float(row["coverage"]))]
+        if reviewed:
+            rank = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
+            line[2:2] = [rank, number(row["median"]), number(row["gained"])]
+        cells.append(line)
+    names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
+    return Table(["question", *map(Number, names)], cells)
+
+
+_PLAIN = {  # what a score is, for readers who do not know its formula
+    **dict.fromkeys(("brier", "brier_sum", "brier_mean"), "how far the probabilities were from what happened"),
+    "ordered_brier": "how far the probabilities were from what happened, less so if the outcomes beside it had them",
+    **dict.fromkeys(LOGARITHMS, "how probable the forecast held what happened; hardly probable costs much"),
+    "crps": "how far the forecast's distribution of the answer was from the answer",
+    "pinball": "how far the numbers of the forecast were from the answer (its quantile loss: of numbers that the "
+    "answer is below with probabilities t, those on the wrong side count more)",
+}
+
+
+def plain_words(rules: RuleSet, kernels: Collection[str]) -> list[tuple[str, str]]:
+    """Say what a score is without a formula, if it is one for all kernels of a contest."""
+    plain = {_PLAIN.get(kernel, "") for kernel in kernels}
+    if len(plain) != 1 or not (words := plain.pop()):
+        return []
+    beside = {"none": "", "uniform": ", beside a forecast that holds all outcomes equally probable"}
+    better = "lower" if lower_is_better(rules) else "higher"
+    return [("In plain words", f"{words}{beside.get(rules.reference, ', beside the others')}; {better} is better")]

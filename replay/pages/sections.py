@@ -24,6 +24,7 @@ from forecast_ledger.replay.pages.page_parts import (
     Figure,
     Part,
     Participant,
+    about,
     alike,
     beyond,
     by_participant,
@@ -33,8 +34,10 @@ from forecast_ledger.replay.pages.page_parts import (
     in_table,
     kinds_of,
     number_text,
+    plain_words,
     printed_table,
     question_name,
+    questions_table,
     range_text,
     reviewed_ends,
     row_anchor,
@@ -69,6 +72,7 @@ from forecast_ledger.replay.reading.studies import sample_notes
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
 SAMPLED = {"interval", "possible ranks", "first in samples", "prize interval"}  # columns that rest on samples
 ALL_BUT_NOTHING = 0.995  # a share that is 100% in print
+_BOARD = "forecast-ledger table LOG leaderboard"  # it has all rows
 LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 
@@ -92,7 +96,7 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
     columns = ("participant", "rank", "score", "coverage", *prize)
     cells = short_table(kinds_of(projections, "leaderboard"), board, columns)
-    return Part("Leaderboard", "", "Leaderboard, best first", cells), findings
+    return Part("Leaderboard", "", "Leaderboard, best first", cells, source=_BOARD), findings
 
 
 def _intervals(projections: Projections, name: str) -> list[Row]:
@@ -251,7 +255,7 @@ def _board(
     note += f" {sentences(sample_notes(projections, name))}"
     if seed:
         note += f" {_independence(projections, name)}"
-    return Part("Leaderboard", note, "Leaderboard, best first", cells, seed)
+    return Part("Leaderboard", note, "Leaderboard, best first", cells, seed, _BOARD)
 
 
 def _board_note(
@@ -285,8 +289,8 @@ def _board_note(
     if adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
-            "others: the adjusted score is the mean after the effect of each question, by least squares, is removed "
-            f"({in_table('adjusted_scores')})."
+            "others: the adjusted score is the mean after the effect of each question is removed, which is by how much "
+            f"it raises or lowers the score of whoever forecasts on it ({in_table('adjusted_scores')})."
         )
         if names & SAMPLED:
             first = "Intervals" if "interval" in names else "Possible ranks"
@@ -297,7 +301,7 @@ def _board_note(
             "the order depends on who took part, too."
         )
     if "take" in names and "prize" in names:
-        sentences.append("Prizes follow from takes.")
+        sentences.append("A take is the number that prizes are in proportion to.")
     if float(board[0]["attainable"]) < 1:
         attainable = percent(float(board[0]["attainable"]))
         sentences.append(
@@ -413,7 +417,8 @@ def contest_section(
         facts.insert(3, ("Same questions", f"in {listed('', same)}, under other rules"))
     title = row["title"] or f"Contest {name}"
     reviewed = _REVIEWED if has_board else ""
-    section = Contest(anchor, title, findings, left_out, facts, parts, figures, reviewed, people)
+    asked = [projections.facts.questions[code] for code in projections.facts.contests[name].entries]
+    section = Contest(anchor, title, about(asked), findings, left_out, facts, parts, figures, reviewed, people)
     return section, pictures
 
 
@@ -462,7 +467,10 @@ def _says_little(kind: str, picture: Picture) -> bool:
     if kind in _LEAST:
         forecasts = max if kind == "intervals" else sum  # its rows count the same forecasts again
         return forecasts(float(row["n"]) for row in picture.rows) < _LEAST[kind][0]
-    return kind == "coverage" and len(picture.rows) == 1
+    if kind != "coverage":
+        return False
+    varied = {(row["participant"], row["coverage"]) for row in picture.rows}  # else the board's own column has it
+    return len(varied) == len({row["participant"] for row in picture.rows})
 
 
 def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
@@ -491,6 +499,7 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     }
     if len({*words.values()}) == 1:
         words = {NAMED: next(iter(words.values()))}
+    told += plain_words(rules, {kernels[form] for form in forms if kernels[form] != "none"})
     told += words.items()
     if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
         told.append(("Order of outcomes", order))
@@ -510,13 +519,14 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
         told.append(("Late", f"a forecast or withdrawal that is recorded more than {late}"))
     told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
     if rules.take != "none":
-        told.append(("A take is", TAKES[rules.take].words))
+        told.append(("A take is", f"what prizes are in proportion to: {TAKES[rules.take].words}"))
     drawn = any(sure["score_low"] is not None for sure in _intervals(projections, row["contest"]))
     unsaid = "" if drawn else FURTHER["level_ppm"](rules)
     told.append(("Further rules", "; ".join(words for words in further_rules(rules) if words != unsaid)))
     if excluded := _excluded(projections, row["contest"]):
         told.append(("Excluded", excluded))
     times = " \N{MULTIPLICATION SIGN} "
+    told = [(name, words.replace("in the base of the kernel", "with the same logarithm")) for name, words in told]
     return [(name, words.replace(" x ", times) if name in _FORMULAS else words) for name, words in told if words]
 
 
@@ -556,31 +566,9 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         ends, caption = ends_of(
             rows, "questions", *(("participant_review", every) if counted else ("scores", len(rows)))
         )
-        table = _questions(ends, named, bool(counted))
+        table = questions_table(ends, named, bool(counted))
         sections.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return sections
-
-
-def _questions(rows: Sequence[Row], named: Mapping[str, str], reviewed: bool) -> Table:
-    """Return questions of a participant. named: what each is called.
-
-    reviewed: whether the rows are of `participant_review`, not of `scores`.
-    """
-    columns = ("score", *(("median", "gained") if reviewed else ()))
-    digits = digits_of([float(row[name]) for row in rows for name in columns if row[name] is not None])
-
-    def number(value: str | None) -> str:
-        return NONE if value is None else number_text(value, digits)
-
-    cells = []
-    for row in rows:
-        line = [named[row["question"]], number(row["score"]), percent(float(row["coverage"]))]
-        if reviewed:
-            rank = "no forecast" if row["rank"] is None else f"{row['rank']} of {row['forecasters']}"
-            line[2:2] = [rank, number(row["median"]), number(row["gained"])]
-        cells.append(line)
-    names = ["score", *(["rank", "median", "gained"] if reviewed else []), "coverage"]
-    return Table(["question", *map(Number, names)], cells)
 
 
 def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:

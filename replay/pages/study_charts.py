@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.grounds import ERRORS, LEAST_HEAVY
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import relative_skill_values
@@ -210,7 +211,9 @@ def log_scale(projections: Projections, contest: str) -> Picture | None:
         return None
     note = (
         "Scores as they would be if ln(x + 1) of each quantile and answer were scored (transform "
-        "log_shifted). In scores of the values themselves, as on the board, questions with large values count most."
+        "log_shifted). In scores of the values themselves, as on the board, questions with large values count most. "
+        f"That is why those need {LEAST_HEAVY[ERRORS]} clusters for an interval, and errors of logarithms, of which no "
+        f"few make most of the sum, {LEAST_CLUSTERS}, as in simulated contests."
     )
     return picture._replace(title=f"On a logarithmic scale: {picture.title}", note=f"{note} {picture.note}")
 

@@ -1,9 +1,10 @@
 """Pictures of a hub's tasks: how good each model is at one horizon, and at one location."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import log2
+from statistics import median
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.model.events import QuestionOpened
@@ -13,6 +14,7 @@ from forecast_ledger.projections.tables.boards import narrowed
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.pages.charts import FEWEST, MOST_COLUMNS, MOST_COMPARED, Chart
+from forecast_ledger.replay.pages.page_parts import digits_of, number_text
 from forecast_ledger.replay.pages.pictures import (
     BETTER,
     MOST_ROWS,
@@ -46,13 +48,11 @@ class _Cell(NamedTuple):
 
 
 def by_task(field: str, projections: Projections, contest: str) -> Picture | None:
-    """The relative skill of each participant on the questions of each value of a task id.
+    """The relative skill of each participant on the questions of each value of a task id, or else the score.
 
-    field: the task id. None without two values, or by rules under which nobody has a relative skill.
+    field: the task id. None without two values. Under some rules nobody has a relative skill, and scores are drawn.
     """
     rules = projections.facts.contests[contest].opened.rules
-    if not lower_is_better(rules) or rules.reference != "none":
-        return None
     parts = dict(narrowed(projections.facts, contest, partial(_values, field)))
     names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)] if len(parts) > 1 else []
     if not FEWEST <= len(names) <= MOST_COMPARED:
@@ -60,7 +60,7 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
     alone = Projections(replace(projections.facts, contests=parts), projections.chunk)
     cells = {(each.participant, each.value): each for each in _cells(alone)}
     values = sorted({value for _, value in cells}, key=_in_order)
-    if len(values) < FEWEST or all(cell.skill is None for cell in cells.values()):
+    if len(values) < FEWEST:
         return None
     columns = ("participant", field, "questions", "forecast_on", "score", "relative_skill")
     shown = [
@@ -69,15 +69,26 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
         for value in values[:MOST_COLUMNS]
         if (cell := cells.get((who, value))) is not None
     ]
-    note = (
-        f"Colours{' and numbers' * (len(values) <= MOST_NUMBERED)} are the relative skill on the questions of one "
-        f"{field} alone: below 1, the mean score is better than those of others on common questions. At ½ and 2 a "
-        f"colour is full. {_question_counts(cells.values())} There are no intervals, so the order is not sure."
+    by_skill, lower = any(cell.skill is not None for cell in cells.values()), lower_is_better(rules)
+    kind, better = "mean scores" if rules.total == "mean" else "scores", "lower" if lower else "higher"
+    what = f"Colours{' and numbers' * (len(values) <= MOST_NUMBERED)} are"
+    words = (
+        f"{what} the relative skill on the questions of one {field} alone: below 1, the mean score is better than "
+        "those of others on common questions. At ½ and 2 a colour is full."
     )
+    if not by_skill:
+        words = (
+            f"{what} {kind} on the questions of one {field} alone, {better} is better, of participants who may have "
+            f"forecast on different ones: by these rules, nobody has a relative skill. Colours say whether a score is "
+            f"better or worse than the median of its {field}."
+        )
+    note = f"{words} {_question_counts(cells.values())} There are no intervals, so the order is not sure."
     note += left_out(names, names[:MOST_ROWS])
     note += f" Of {len(values):,} {field}s, the first {MOST_COLUMNS} are shown." * (len(values) > MOST_COLUMNS)
-    specification = _grid(field, names[:MOST_ROWS], values[:MOST_COLUMNS], shown)
-    return Picture(_best(field, cells, values), note, columns, shown, specification)
+    numbers = _by_skill(shown) if by_skill else _by_score(field, shown, -1 if lower else 1)
+    specification = _grid(field, names[:MOST_ROWS], values[:MOST_COLUMNS], numbers)
+    title = _best(field, cells, values) if by_skill else f"{kind.capitalize()} by {field}"
+    return Picture(title, note, columns, shown, specification)
 
 
 def _values(field: str, question: QuestionOpened) -> list[str]:
@@ -127,16 +138,38 @@ def _best(field: str, cells: Mapping[tuple[str, str], _Cell], values: Sequence[s
     return f"{first[0]} has the best relative skill for {won[first[0]]:,} of {count(len(values), field)}"
 
 
-def _grid(field: str, names: Sequence[str], values: Sequence[str], shown: Sequence[Row]) -> dict[str, Any]:
-    """Return a cell for each participant and value."""
-    numbers, many = list[Row](), len(values) > MOST_NUMBERED
+def _by_skill(shown: Sequence[Row]) -> Iterator[tuple[Row, str, float, str]]:
+    """Yield rows with a relative skill, each with its verdict, how strong its colour is, and its number."""
     for row in shown:
         if row["relative_skill"] is not None:
             skill = float(row["relative_skill"])
-            far = min(abs(log2(skill)), 1.0)
-            cell = {"row": names.index(row["participant"]), "column": values.index(row[field])}
-            verdict = "better" if skill < 1 else "worse"
-            numbers.append(cell | {"verdict": verdict, "far": round(far, 3), "skill": f"{skill:.2f}"})
+            yield row, "better" if skill < 1 else "worse", min(abs(log2(skill)), 1.0), f"{skill:.2f}"
+
+
+def _by_score(field: str, shown: Sequence[Row], sign: int) -> Iterator[tuple[Row, str, float, str]]:
+    """Yield the same of scores, beside the median of each value. sign: 1 if the highest score is the best, else -1."""
+    scores: dict[str, list[float]] = {}
+    for row in shown:
+        scores.setdefault(row[field], []).append(float(row["score"]))
+    middle = {value: median(every) for value, every in scores.items()}
+    far = {value: max(abs(score - middle[value]) for score in every) or 1 for value, every in scores.items()}
+    digits = digits_of([score for every in scores.values() for score in every])
+    for row in shown:
+        score, value = float(row["score"]), row[field]
+        gained = sign * (score - middle[value])
+        yield row, "better" if gained > 0 else "worse", abs(gained) / far[value], number_text(score, min(digits, 3))
+
+
+def _grid(
+    field: str, names: Sequence[str], values: Sequence[str], shown: Iterable[tuple[Row, str, float, str]]
+) -> dict[str, Any]:
+    """Return a cell for each participant and value. shown: what `_by_skill` yields."""
+    many = len(values) > MOST_NUMBERED
+    numbers: list[Row] = [
+        {"row": names.index(row["participant"]), "column": values.index(row[field])}
+        | {"verdict": verdict, "far": round(far, 3), "skill": number}
+        for row, verdict, far, number in shown
+    ]
     scale = {"domain": ["better", "worse"], "range": [BETTER, WORSE]}
     strength = {"field": "far", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
     rect = {

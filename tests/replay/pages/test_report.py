@@ -145,6 +145,19 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(story: str, log: An
         assert (row["title"] or f"Contest {row['contest']}") in words
 
 
+def test_a_page_begins_with_what_it_claims_and_what_a_contest_asks(log: Any, tmp_path: Path) -> None:
+    """Before who is first; and the title of a page with one contest stands once."""
+    report(log(crowd(["ada", "bob"])), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    words = " ".join(checked(text).texts)
+    places = [
+        words.index(part) for part in ("What this page claims:", "What it does not claim:", "questions is", "share")
+    ]
+    assert places == sorted(places)
+    assert text.count("&lt;b&gt;Cup &amp; saucer&lt;/b&gt;</bdi></h") == 1
+    assert "In plain words" in words
+
+
 def test_names_are_texts_wherever_they_are_shown(log: Any, tmp_path: Path) -> None:
     """In the board, in pictures, in headings: HTML, templates, Vega expressions and scripts stay text."""
     report(log(crowd(HOSTILE)), tmp_path / "page.html")
@@ -157,12 +170,22 @@ def test_names_are_texts_wherever_they_are_shown(log: Any, tmp_path: Path) -> No
 
 
 def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: Any, tmp_path: Path) -> None:
-    """With 60 participants, the board has 60 rows, and the map of coverage the first 40."""
-    report(log(crowd([f"p{number}" for number in range(60)])), tmp_path / "page.html")
+    """With 60 participants, the board has 60 rows, and the map of coverage the first 40.
+
+    On the page this map is left out: coverage is the same on all questions, and the board has it. On paper the board
+    ends after 40 rows, and sections of participants after 20; the page says so there.
+    """
+    path = log(crowd([f"p{number}" for number in range(60)]))
+    report(path, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     page = checked(text)
     assert sum(each.startswith("contest-1-participant") for each in page.ids) == 2 * 60
-    assert "The first 40 of 60 are shown." in text
+    cover = CHARTS["coverage"].draw(replay(path).projections, "cup")
+    assert cover is not None
+    assert cover.note.endswith("The first 40 of 60 are shown.")
+    assert "questions, in the order of their openings" not in text
+    assert "20 more: <code>forecast-ledger table LOG leaderboard</code></p>" in text
+    assert text.count('class="participant beyond"') == 60 - 20
     assert "Only the first 20 of 60 are compared, as if they had been named beforehand." in text
 
 

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger import report
+from forecast_ledger.ledger.model.commands import OpenContest
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.pages.pictures import Picture
 from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import replay
@@ -44,6 +47,21 @@ def test_relative_skill_is_of_the_questions_of_one_horizon(log: str) -> None:
         ("better", 0.5, "0.71"),
         ("worse", 0.5, "1.41"),
     ]
+
+
+def test_where_nobody_has_a_relative_skill_scores_are_drawn(tmp_path: Path) -> None:
+    """Beside medians, scores may be below 0. At horizon 0, ada's distance is 0.5 and bo's 1: the median is 0.75."""
+    commands = by_task("US")
+    peers = RuleSet(name="x", quantile_kernel="pinball", reference="median_score", period="covered", total="mean")
+    commands = [structs.replace(each, rules=peers) if isinstance(each, OpenContest) else each for each in commands]
+    picture = drawn(written(tmp_path / "log.db", commands), "horizon")
+    assert picture is not None
+    assert picture.title == "Mean scores by horizon"
+    assert "by these rules, nobody has a relative skill" in picture.note
+    values = picture.specification["data"]["values"]
+    cells = sorted((each["verdict"], float(each["skill"]), each["far"]) for each in values if each["column"] == 0)
+    assert cells == [("better", -0.25, 1.0), ("worse", 0.25, 1.0)]
+    assert {row["relative_skill"] for row in picture.rows} == {None}
 
 
 def test_one_value_divides_nothing(log: str, tmp_path: Path) -> None:
