@@ -81,16 +81,22 @@ class Analysis:
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
         if contest not in self._scored:
-            self._scored[contest] = self._scored_group(contest).of(0)
+            group = self._scored_group(contest)
+            self._scored[contest] = group.of(group.names.index(contest))
         return self._scored[contest]
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
         if contest not in self.cached.tallies:
-            self.cached.tallies |= self._scored_group(contest).tallies(self._consensus)
+            self.cached.tallies = self._scored_group(contest).tallies(self._consensus) | self.cached.tallies
         return self.cached.tallies[contest]
 
     def _scored_group(self, contest: str) -> ScoredGroup:
+        """Return the scores of a contest, and of those with its rule set if these have been scored with it."""
+        groups: list[ScoredGroup] = vars(self).get("scored_groups", [])
+        for group in groups:
+            if contest in group.names:
+                return group
         if contest not in self._scored_alone:
             self._scored_alone[contest] = score_group(self.facts, [contest], self.chunk)
         return self._scored_alone[contest]
