@@ -20,19 +20,15 @@ from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
 from forecast_ledger.ledger.segments.segment_columns import to_columns
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import stable_order
 from forecast_ledger.projections.facts.columns import Facts, joined, width
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
-from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.append import append_lines
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.logs import VARIED
-from tests.support.paths import ROOT
 from tests.system.test_stories import recorded
 
 
@@ -102,16 +98,6 @@ def test_the_parts_of_every_story_are_all_of_it(story: str, tmp_path: Path) -> N
     records = recorded(story)
     facts = in_parts(sealed_frame(records, 30, len(records) * 2 // 3, tmp_path), Random(story))
     assert contents(facts) == contents(oracle.facts_in(records))
-
-
-@pytest.fixture
-def season(tmp_path: Path) -> Path:
-    """The log of a tournament, with a folder of segments beside it."""
-    path = tmp_path / "season.db"
-    with Ledger.open(path) as ledger, (ROOT / "data/metaculus-2022/commands.jsonl").open("rb") as file:
-        append_lines(ledger, file)
-    seal(path, tmp_path / "season.db.segments", rows=10)
-    return path
 
 
 @pytest.mark.parametrize("as_of", [None, 27, 20, 0])

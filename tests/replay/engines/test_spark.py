@@ -14,24 +14,11 @@ import pyarrow
 import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.replay.engines import engines
-from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import WithSegments
 from forecast_ledger.replay.reading.replay import replay, summarize_parts, summarize_tables
-from forecast_ledger.replay.writing.append import append_lines
 from tests.support.paths import ROOT
-
-
-@pytest.fixture
-def season(tmp_path: Path) -> Path:
-    """The log of a tournament with a folder of segments beside it."""
-    path = tmp_path / "season.db"
-    with Ledger.open(path) as ledger, (ROOT / "data/metaculus-2022/commands.jsonl").open("rb") as file:
-        append_lines(ledger, file)
-    seal(path, tmp_path / "season.db.segments", rows=10)
-    return path
 
 
 def check(season: Path) -> None:
