@@ -5,6 +5,7 @@ n x 2^-53 x (1 + 2^-20) of the sum of their sizes, n < 2^30. Guards are made lar
 rounding and that of value -+ guard are within them.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ _WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
 _INPUT = PRODUCT + _ROUNDING  # of a weighted number; see `weighted_estimates`
 _TINY = 2.0**-900  # a norm below this is taken for 0
 _NUMBERS = 1 << 20  # in an array: replicates at a time x participants x participants
+_NARROW = 2.0**-24  # of the largest number: a bound that is not wide
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
 
 
@@ -111,6 +113,39 @@ def ratios(sums: Near, norm: Near, unit: int) -> tuple[Floats, Floats]:
     low = np.maximum(size - sums.guard, 0) * (unit * (1 - _SLACK) / np.maximum(norm.high, _TINY))
     high = (size + sums.guard) * (unit * (1 + _SLACK) / np.maximum(least, _TINY))
     return low, np.where(least > _TINY, high, np.inf)
+
+
+def finely(near: Near, exact: Callable[[Int64Array], NDArray[np.object_]], fine: int) -> Near:
+    """Return bounds of numbers that are rounded to 1 / fine, shape (p, b).
+
+    exact: returns some columns in 1 / fine; they replace those whose bounds are wide.
+    """
+    value, guard = near.value.copy(), near.guard + np.full_like(near.value, 1 / fine)
+    largest = np.abs(value[np.isfinite(guard)]).max(initial=0)
+    wide = np.flatnonzero(~(guard.max(axis=0, initial=0) <= largest * _NARROW))
+    if len(wide):
+        value[:, wide] = floats(exact(wide)) / fine
+        guard[:, wide] = np.abs(value[:, wide]) * (2 * _ROUNDING)
+    return Near(value, guard * _WIDER)
+
+
+def root_mean_squares(apart: Near, least: int) -> Near:
+    """Return the roots of the means of the squares of each row, at least `least`, shape (p, 1)."""
+    count = apart.value.shape[1]
+    value = np.sqrt(np.einsum("pb,pb->p", apart.value, apart.value) / count)[:, None]
+    guard = apart.guard.max(axis=1, keepdims=True, initial=0) + value * ((count + 8) * _ROUNDING)
+    return Near(np.maximum(value, least), guard * _WIDER)
+
+
+def normal_bounds(ratio: Near, norm: Near, clusters: Int64Array, strata: int, unit: int) -> tuple[Floats, Floats]:
+    """Return bounds of what `rank_sets_of_refits` makes of |ratio| / norm, T there, in 1 / unit, shape (p, 1)."""
+    degrees = floats(np.maximum(clusters - strata, 1))[:, None]
+    low, high = (np.clip(edge, 2.0**-400, 2.0**400) for edge in ratios(ratio, norm, 1))
+    small, large = (
+        (4 * degrees - 1) / np.sqrt(8 * degrees * (1 + 2 * floats(clusters)[:, None] / (edge * edge)))
+        for edge in (low, high)
+    )
+    return small * (unit * (1 - 4 * _SLACK)), large * (unit * (1 + 4 * _SLACK))
 
 
 class Rows(NamedTuple):

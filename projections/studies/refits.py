@@ -4,36 +4,47 @@ The effects x of participants and y of questions solve Σ weight (x + y - score)
 questions are solved first: y is the mean of score - x. As many equations remain as there are participants.
 """
 
+from collections import defaultdict
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from math import gcd
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.contest_groups import ContestScores
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.adjusted_ranks import FINE, Refits, rank_sets_of_refits
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Design, refitted
-from forecast_ledger.projections.studies.grounds import standards_of
+from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.replicates import check_size
 from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends
+from forecast_ledger.projections.studies.two_way import Cells, fit
 
 MOST_PEOPLE = 200  # with more, the equations of all replicates take minutes
 MOST_PRODUCTS = 10_000_000  # participants x participants x units
+_FINER = FINE << 192  # units of numbers with guard digits
 _SELDOM = 20  # an adjusted score that more than one replicate of so many does not have has no interval
 
 
 class AdjustedInterval(NamedTuple):
-    """How sure an adjusted score is. clusters, withheld: as in `grounds`. ends: 1e-9; None if nothing is said."""
+    """How sure an adjusted score is. clusters, withheld: as in `grounds`; if nothing is said, the others are None.
+
+    ends: 1e-9. rank_set, ranks: the best and the worst rank that replicates allow: for all at once, and for it alone.
+    """
 
     clusters: int
     withheld: str
     ends: Ends
+    rank_set: Ends
+    ranks: Ends
 
 
 def _adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
@@ -82,7 +93,7 @@ def adjusted_intervals(
     shape (q,). Raises Refused(out_of_range): too many questions.
 
     A replicate has no adjusted scores if its questions do not connect all who have a score in it. Intervals are those
-    of `intervals`: expanded percentiles, withheld for the same reasons.
+    of `intervals`: expanded percentiles, withheld for the same reasons. Sets of ranks are of those who have one.
     Source: the code of ForecastBench's leaderboard, which fits a two-way model in each replicate.
     """
     units, people = units_of(rules, scored), int(row_of.max(initial=-1)) + 1
@@ -90,31 +101,104 @@ def adjusted_intervals(
     rows = scored.rows.rows(np.flatnonzero(in_part[scored.rows.question] & (row_of[scored.rows.participant] >= 0)))
     owner = row_of[rows.participant]
     grounds = standards_of(rules, scored, units).grounds(owner, units.unit[rows.question], people)
-    ends: list[Ends]
-    ends, reasons = [None] * people, ["many_participants"] * people
-    if people <= MOST_PEOPLE and people**2 * units.size <= MOST_PRODUCTS:
-        check_size(people, units.size, rules.replicates)
-        codes, question = distinct(rows.question)
-        scores = [score * POINTS for score in time_weighted.points(rules, scored.questions, rows).exact()]
-        weight = scored.questions.weight[codes]
-        design = Design(owner, question, units.unit[codes], weight // gcd(*weight.tolist()), people)
-        drawn = _drawn(design, scores, units.times(seed, rules.replicates))
-        ends = drawn_ends(drawn, grounds.levels(rules.level_ppm))
-        seldom = drawn.defined.sum(axis=1) * _SELDOM < (_SELDOM - 1) * rules.replicates
-        reasons = ["apart" * rare or grounds.withheld_of(row, ends[row]) for row, rare in enumerate(seldom.tolist())]
-    said = [reason or other for reason, other in zip(grounds.withheld, reasons, strict=True)]
-    return [
-        AdjustedInterval(clusters, withheld, None if withheld else interval)
-        for clusters, withheld, interval in zip(grounds.clusters.tolist(), said, ends, strict=True)
+    many = people > MOST_PEOPLE or people**2 * units.size > MOST_PRODUCTS
+    found = [
+        AdjustedInterval(clusters, withheld or "many_participants" * many, None, None, None)
+        for clusters, withheld in zip(grounds.clusters.tolist(), grounds.withheld, strict=True)
     ]
+    told = np.flatnonzero([not own.withheld for own in found])
+    if not len(told):
+        return found
+    check_size(people, units.size, rules.replicates)
+    codes, question = distinct(rows.question)
+    scores = [score * POINTS for score in time_weighted.points(rules, scored.questions, rows).exact()]
+    weight = scored.questions.weight[codes]
+    design = Design(owner, question, units.unit[codes], weight // gcd(*weight.tolist()), people)
+    refits = _Refits(design, scores, units.times(seed, rules.replicates))
+    drawn = refits.drawn.take(told)
+    seldom = drawn.defined.sum(axis=1) * _SELDOM < (_SELDOM - 1) * rules.replicates
+    ends = drawn_ends(drawn, grounds.levels(rules.level_ppm)[told])
+    for row, own, apart in zip(told.tolist(), ends, seldom.tolist(), strict=True):
+        withheld = "apart" * apart or grounds.withheld_of(row, own)
+        found[row] = found[row]._replace(withheld=withheld, ends=None if withheld else own)
+    told = np.flatnonzero([not own.withheld for own in found])
+    sign = -1 if lower_is_better(rules) else 1
+    sets = rank_sets_of_refits(refits.of(told, grounds, sign), rules.level_ppm, people)
+    for row, together, alone in zip(told.tolist(), *sets, strict=True):
+        found[row] = found[row]._replace(rank_set=together, ranks=alone)
+    return found
 
 
-def _drawn(design: Design, scores: list[Fraction], times: Int64Array) -> Drawn:
-    """Return the adjusted scores in all replicates. times: how often each unit is drawn, shape (b, u)."""
-    near, defined = refitted(design, scores, times)
+class _Refits:
+    """Adjusted scores of the questions as they are, and then of replicates, 1e-9."""
 
-    @cache  # of few units, many replicates draw the same ones as often
-    def adjusted(times: tuple[int, ...]) -> dict[int, Fraction]:
-        return _adjusted(design, scores, times)
+    def __init__(self, design: Design, scores: list[Fraction], times: Int64Array) -> None:
+        """times: how often each unit is drawn in each replicate, shape (b, u)."""
+        self._times = np.concatenate([np.ones_like(times[:1]), times])
+        self._near, self._defined = refitted(design, scores, self._times)
+        self._design, self._scores, self._alike = design, scores, _alike(design, scores)
+        self._count, self._sums = np.bincount(design.owner, minlength=design.people), cache(self._sums_by_unit)
+        self._finely = cache(partial(_rounded, design, scores))  # of few units, many replicates draw the same as often
 
-    return Drawn(near, defined, lambda row, at: [adjusted(tuple(each))[row] for each in times[at].tolist()])
+    @property
+    def drawn(self) -> Drawn:
+        """Those of replicates."""
+        every = Drawn(self._near, self._defined, self._exact)
+        return every.at(np.arange(1, len(self._times)))
+
+    def _exact(self, row: int, at: Int64Array) -> list[Fraction]:
+        """Return those of a row, rounded to 1 / FINE; it is the mean of scores if there is one on every question."""
+        times = self._times[at]
+        if self._count[row] < len(self._design.unit):
+            return [Fraction(self._finely(tuple(each))[row], FINE) for each in times.tolist()]
+        sums, weights = self._sums(row)
+        means = zip((times @ sums).tolist(), (times @ weights).tolist(), strict=True)
+        return [Fraction(round(Fraction(own * FINE, weight)), FINE) for own, weight in means]
+
+    def _sums_by_unit(self, row: int) -> tuple[NDArray[np.object_], Int64Array]:
+        """Return Σ weight x score of a row by unit, and the weights of units, shape (u,) each."""
+        design, sums = self._design, np.zeros(self._times.shape[1], object)
+        weights = np.zeros(len(sums), np.int64)
+        np.add.at(weights, design.unit, design.weight)
+        for place in np.flatnonzero(design.owner == row).tolist():
+            question = design.question[place]
+            sums[design.unit[question]] += int(design.weight[question]) * self._scores[place]
+        return sums, weights
+
+    def of(self, rows: Int64Array, grounds: Grounds, sign: int) -> Refits:
+        """Return those of some rows, times 1 or -1, where they all have one."""
+        at = np.flatnonzero(self._defined[rows].all(axis=0))
+
+        def exact(columns: Int64Array) -> NDArray[np.object_]:
+            every = [self._finely(tuple(each)) for each in self._times[at[columns]].tolist()]
+            return np.array([[sign * own[row] for own in every] for row in rows.tolist()], object)
+
+        near = self._near.take(rows).at(at).times(sign)
+        return Refits(near, exact, self._alike[rows], grounds.clusters[rows], grounds.strata)
+
+
+def _alike(design: Design, scores: list[Fraction]) -> Int64Array:
+    """Return a number for each row; those with the same scores have the same number."""
+    every = defaultdict[int, dict[int, Fraction]](dict)
+    for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
+        every[row][question] = score
+    codes: dict[frozenset[tuple[int, Fraction]], int] = {}
+    return int64_array([codes.setdefault(frozenset(every[row].items()), len(codes)) for row in range(design.people)])
+
+
+def _rounded(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, int]:
+    """Return what `_adjusted` returns, rounded half-even to 1 / FINE; numbers with guard digits decide, if they can."""
+    own = np.flatnonzero(np.array(times)[design.unit[design.question]])
+    question = design.question[own]
+    weight = design.weight[question] * np.array(times)[design.unit[question]]
+    whole = [scores[place].numerator * _FINER // scores[place].denominator for place in own.tolist()]
+    cells = Cells(design.owner[own], question, whole, weight)
+    [part] = fit(cells, 1)
+    found = dict[int, int]()
+    for row in np.unique(cells.participant).tolist():
+        number = part.adjusted(cells.take(np.flatnonzero(cells.participant == row)))
+        low, high = (round(Fraction((number + off) * FINE, _FINER)) for off in (-part.off, part.off))
+        if low != high:
+            return {row: round(number * FINE) for row, number in _adjusted(design, scores, times).items()}
+        found[row] = low
+    return found

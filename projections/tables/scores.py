@@ -289,9 +289,14 @@ _ADJUSTED_INTERVALS = schema("""
     participant*
     clusters          count   number of clusters of the part in which the participant has a score
     withheld          text    why there is no interval: as in the table `intervals`, or apart or many_participants
-    adjusted_score    points  as in the table `adjusted_scores`
+    rank              count   as in the table `adjusted_scores`
+    adjusted_score    points  as there
     adjusted_low      points  lower end of its interval, at the level_ppm of the rules
     adjusted_high     points  upper end
+    rank_set_low      count   the best rank by adjusted scores that replicates allow, for all participants at once
+    rank_set_high     count   the worst rank that they allow
+    rank_low          count   the best rank that they allow this participant, by itself
+    rank_high         count   the worst one
     brier_index       points  as there
     brier_index_low   points  that of adjusted_high
     brier_index_high  points  that of adjusted_low
@@ -315,7 +320,8 @@ def adjusted_intervals_values(analysis: Analysis) -> list[Values]:
         index = any(each.brier_index is not None for each in fitted)
         for each, interval in zip(fitted, adjusted_intervals(rules, scored, row_of, in_part, seed), strict=True):
             low, high = interval.ends or (None, None)
-            scores = (each.adjusted, low, high)
+            ranks = (*(interval.rank_set or (None, None)), *(interval.ranks or (None, None)))
+            scores = (each.rank, each.adjusted, low, high, *ranks)
             indices = [
                 None if score is None or not index else brier_index(Fraction(score, POINTS)) for score in (high, low)
             ]
@@ -458,7 +464,7 @@ DIFFICULTY: dict[str, Projection] = {
         2, _ADJUSTED_SCORES, adjusted_scores_values, reads=SCORED, as_built=True, on_request=True, whole=True
     ),
     "adjusted_intervals": Projection(
-        1, _ADJUSTED_INTERVALS, adjusted_intervals_values, reads=DRAWN, as_built=True, on_request=True, whole=True
+        2, _ADJUSTED_INTERVALS, adjusted_intervals_values, reads=DRAWN, as_built=True, on_request=True, whole=True
     ),
     "relative_skill": Projection(2, _RELATIVE_SKILL, relative_skill_values, reads=SCORED, on_request=True),
     "participant_review": Projection(

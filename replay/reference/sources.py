@@ -392,7 +392,7 @@ SOURCES = (
     ),
     Source(
         "Abramowitz and Stegun (1964)",
-        'M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", formula 26.2.11',
+        'M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", formulas 26.2.11 and 26.7.8',
         "National Bureau of Standards, Applied Mathematics Series 55",
         "`intervals`: the share of a normal distribution",
     ),
@@ -445,7 +445,7 @@ SOURCES = (
         'M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference for ranks with applications to mobility '
         'across neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1):476-518',
         "doi:10.1093/restud/rdad006",
-        "`intervals` and `marginal_ranks`: sets of ranks, with steps; `resolution`",
+        "`intervals`, `marginal_ranks`, `adjusted_intervals`: sets of ranks, with steps; `resolution`",
     ),
     Source(
         "Howard et al. (2021)",

@@ -12,9 +12,11 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, refits
+from forecast_ledger.projections.studies.adjusted_ranks import FINE
 from forecast_ledger.projections.studies.estimates import Design
 from forecast_ledger.projections.studies.two_way import Cells, fit, fit_exactly
 from forecast_ledger.projections.tables.catalogue import Projections
+from tests.projections.studies.test_adjusted_ranks import by_definition
 from tests.projections.studies.test_expansion import expanded
 from tests.projections.studies.test_intervals import (
     REPLICATES,
@@ -84,7 +86,17 @@ def test_intervals_are_those_of_fits_to_what_is_drawn(name: str, weights: str, m
             if not row["withheld"]:
                 ends = [Fraction(oracle.nine(end)) for end in (found[outside - 1], found[-outside])]
                 assert [Fraction(row["adjusted_low"]), Fraction(row["adjusted_high"])] == ends
-        assert any(not row["withheld"] for row in rows)
+        sign, told = (1 if name == "shares" else -1), [row for row in rows if not row["withheld"]]
+        plain = refitted(scores, {each: case.entry.weight for each, case in of.items()}, Counter([*of]))
+        drawn = [plain, *(each for each in every if each.keys() >= {row["participant"] for row in told})]
+        numbers = [[round(sign * each[row["participant"]] * 10**24) for each in drawn] for row in told]
+        together, alone = by_definition(
+            numbers, [row["clusters"] for row in told], len(strata), Fraction(SHARE, 10**6), len(rows)
+        )
+        assert [(row["rank_set_low"], row["rank_set_high"]) for row in told] == together
+        assert [(row["rank_low"], row["rank_high"]) for row in told] == alone
+        assert told
+        assert {row["rank_set_low"] for row in rows if row["withheld"]} <= {None}
 
 
 @pytest.mark.usefixtures("little_is_enough")
@@ -95,24 +107,26 @@ def test_what_bounds_leave_open_is_fitted_exactly(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
     monkeypatch.setattr(estimates, "_NUMBERS", 100)
     assert Projections(facts).table("adjusted_intervals").digest() == certain
+    monkeypatch.setattr(refits, "_FINER", FINE)  # no guard digits
+    assert Projections(facts).table("adjusted_intervals").digest() == certain
 
 
 @pytest.mark.usefixtures("little_is_enough")
 def test_replicates_that_draw_the_same_are_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two questions, any number of replicates draws one twice, the other twice, or both."""
+    """Of two questions, any number of replicates draws both, or one twice. Who has a score on each has their mean."""
     story: list[AnyCommand] = [contest(rules=structs.replace(RULES["mean"], replicates=199))]
     for name in ("q0", "q1"):
-        story += asked(name, {"ada": "0.7", "bob": "0.1"})
+        story += asked(name, {"ada": "0.7", "bob": "0.1"} | ({"cid": "0.2"} if name == "q0" else {}))
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
-    fitted, exactly = list[tuple[int, ...]](), refits._adjusted
+    fitted, rounded = list[tuple[int, ...]](), refits._rounded
 
-    def adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
+    def counted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, int]:
         fitted.append(times)
-        return exactly(design, scores, times)
+        return rounded(design, scores, times)
 
-    monkeypatch.setattr(refits, "_adjusted", adjusted)
-    assert len(oracle.projected(*story).table("adjusted_intervals")) == 2
-    assert sorted(fitted) == [(0, 2), (1, 1), (2, 0)]
+    monkeypatch.setattr(refits, "_rounded", counted)
+    assert len(oracle.projected(*story).table("adjusted_intervals")) == 3
+    assert sorted(fitted) == [(1, 1), (2, 0)]
 
 
 def rows_of(links: int, **rules: Any) -> list[dict[str, Any]]:
