@@ -360,14 +360,12 @@ def format_each_fixed(values: Iterable[int], unit: int, least: int = 0) -> list[
     ['-1.50', '0.000007']
     """
     places = len(str(unit)) - 1
-    digits = [f"{value:0{places + 1 + (value < 0)}d}" for value in values]  # at least one before the point
+    digits = [str(value).zfill(places + 1 + (value < 0)) for value in values]  # at least one before the point
     if least == places:
         return [f"{each[:-places]}.{each[-places:]}" for each in digits]
-    decimals = [each[-places:].rstrip("0").ljust(least, "0") for each in digits]
-    return [
-        f"{each[:-places]}.{fraction}" if fraction else each[:-places]
-        for each, fraction in zip(digits, decimals, strict=True)
-    ]
+    if not least:
+        return [f"{each[:-places]}.{each[-places:]}".rstrip("0").rstrip(".") for each in digits]
+    return [f"{each[:-places]}.{each[-places:].rstrip('0').ljust(least, '0')}" for each in digits]
 
 
 def check_id(text: str, field: str) -> str:
