@@ -24,7 +24,7 @@ from forecast_ledger.projections.core.arrays import (
 )
 from forecast_ledger.projections.core.late_fractions import BITS, FEW, sum_of_terms, sum_within
 from forecast_ledger.projections.core.wide_int import (
-    PLACES,
+    QUOTIENT_BITS,
     WORDS,
     BoundedSums,
     WideInt,
@@ -103,7 +103,7 @@ def _many(owner: Int64Array, rate_of: Int64Array, rows: Int64Array, columns: Seq
     parts = [rows[first:end] for first, end in pairwise([*starts.tolist(), len(rows)])]
     sums = {}
     for owner_number, part, *bounds in zip(owners[starts].tolist(), parts, *every, strict=True):
-        low, high = (sum(ends) << BITS - PLACES for ends in zip(*bounds, strict=True))
+        low, high = (sum(ends) << BITS - QUOTIENT_BITS for ends in zip(*bounds, strict=True))
         sums[owner_number] = sum_within((low, high), partial(_terms, rate_of, part, columns))
     return sums
 

@@ -26,7 +26,7 @@ from forecast_ledger.projections.boards.score_sums import (
 )
 from forecast_ledger.projections.core.arrays import Int64Array, distinct
 from forecast_ledger.projections.core.late_fractions import BITS, quotient, sum_of_terms, sum_within
-from forecast_ledger.projections.core.wide_int import PLACES
+from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -322,7 +322,7 @@ def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: T
     columns = (sums.key.tolist(), sums.sums.bounds(), sums.weight.tolist(), sums.over.tolist())
     for key, bounds, weight, over in zip(*columns, strict=True):
         owner, slot = divmod(key, SLOTS)
-        low, high = (bound << BITS - PLACES for bound in bounds)
+        low, high = (bound << BITS - QUOTIENT_BITS for bound in bounds)
         slots.setdefault(owner, {})[slot] = KindSums(sum_within((low, high), partial(terms, owner, slot)), weight, over)
     for owner, by_slot in slots.items():
         contest, participant = divmod(owner, people)

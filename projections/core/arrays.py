@@ -116,8 +116,8 @@ def stable_order(key: Int64Array) -> Int64Array:
     offsets = (key - key.min()).astype("<u8")  # keys may differ by more than 2^63; as unsigned, the difference is right
     digits = offsets.view("<u2").reshape(-1, 4)
     order = np.argsort(digits[:, 0], kind="stable")  # NumPy sorts 16 bits by counting
-    for place in range(1, (int(offsets.max()).bit_length() + 15) // 16):
-        order = order[np.argsort(digits[:, place][order], kind="stable")]
+    for digit in range(1, (int(offsets.max()).bit_length() + 15) // 16):
+        order = order[np.argsort(digits[:, digit][order], kind="stable")]
     return order
 
 
@@ -132,7 +132,7 @@ def distinct(key: Int64Array) -> tuple[Int64Array, Int64Array]:
     if not len(key) or int(key.max()) - int(key.min()) > 4 * len(key):
         values, which = np.unique(key, return_inverse=True)
         return values, which
-    place = key - key.min()
-    present = np.zeros(int(place.max()) + 1, bool)
-    present[place] = True
-    return np.flatnonzero(present) + key.min(), (np.cumsum(present) - 1)[place]
+    offset = key - key.min()
+    present = np.zeros(int(offset.max()) + 1, bool)
+    present[offset] = True
+    return np.flatnonzero(present) + key.min(), (np.cumsum(present) - 1)[offset]

@@ -85,8 +85,8 @@ def columns_of_rows(rows: list[Any], columns: Sequence[Column]) -> list[Values]:
     >>> columns_of_rows([("ada", 1), ("bo", None)], [Column("who", "id", ""), Column("won", "count", "")])
     [Ids(codes=array([0, 1]), labels=['ada', 'bo']), [1, None]]
     """
-    found = transpose(rows, len(columns))
-    return [ids(values) if each.kind == "id" else values for each, values in zip(columns, found, strict=True)]
+    transposed = transpose(rows, len(columns))
+    return [ids(values) if each.kind == "id" else values for each, values in zip(columns, transposed, strict=True)]
 
 
 def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
@@ -111,11 +111,11 @@ def used_ids(column: Ids) -> Ids:
     >>> used_ids(Ids(int64_array([2, 0, 2]), ["ada", "bo", "cy"]))
     Ids(codes=array([1, 0, 1]), labels=['ada', 'cy'])
     """
-    place = np.zeros(len(column.labels), np.int64)
-    place[column.codes] = 1
-    used = np.flatnonzero(place)
-    place[used] = np.arange(len(used))
-    return Ids(place[column.codes], [column.labels[code] for code in used.tolist()])
+    index = np.zeros(len(column.labels), np.int64)
+    index[column.codes] = 1
+    used = np.flatnonzero(index)
+    index[used] = np.arange(len(used))
+    return Ids(index[column.codes], [column.labels[code] for code in used.tolist()])
 
 
 def join_ids(pages: Sequence[Ids]) -> Ids:
@@ -126,8 +126,8 @@ def join_ids(pages: Sequence[Ids]) -> Ids:
     """
     codes, joined = Codes(), [np.zeros(0, np.int64)]
     for page in pages:
-        place = int64_array([codes.add(label) for label in page.labels])
-        joined.append(place[page.codes])
+        codes_of_page = int64_array([codes.add(label) for label in page.labels])
+        joined.append(codes_of_page[page.codes])
     return Ids(np.concatenate(joined), codes.labels)
 
 
@@ -137,9 +137,9 @@ def join_values(pages: Sequence[Values]) -> Values:
     >>> join_values([int64_array([1]), [None]])
     [1, None]
     """
-    found = [page for page in pages if isinstance(page, Ids)]
-    if len(found) == len(pages):
-        return join_ids(found)
+    id_pages = [page for page in pages if isinstance(page, Ids)]
+    if len(id_pages) == len(pages):
+        return join_ids(id_pages)
     return concatenate([page for page in pages if not isinstance(page, Ids)])
 
 
@@ -330,10 +330,10 @@ def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values
     columns, values: those that the table was made of.
     """
     arrow = pyarrow()
-    for place, (column, numbers) in enumerate(zip(columns, values, strict=True)):
+    for index, (column, numbers) in enumerate(zip(columns, values, strict=True)):
         if column.kind in FLOATS:
             texts = arrow.array(_texts(numbers, column.kind), arrow.string())
-            table = table.set_column(place, column.name, texts.cast("double"))  # rounded once, as Python reads it
+            table = table.set_column(index, column.name, texts.cast("double"))  # rounded once, as Python reads it
     return table
 
 

@@ -65,8 +65,8 @@ def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int
     wide, value = numbers.carried(), estimate_products(numbers, factors, which)
     rounded, uncertain = round_estimates(value, np.abs(value) * PRODUCT)
     exact = [
-        half_even(number * factors[place].numerator, factors[place].denominator)
-        for number, place in zip(wide.take(uncertain).integers(), which[uncertain].tolist(), strict=True)
+        half_even(number * factors[index].numerator, factors[index].denominator)
+        for number, index in zip(wide.take(uncertain).integers(), which[uncertain].tolist(), strict=True)
     ]
     if max(map(abs, exact), default=0) < 1 << 62:
         rounded[uncertain] = exact

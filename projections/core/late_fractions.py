@@ -364,7 +364,7 @@ def _parts(number: Number) -> Parts:
 
 
 def _scaled(parts: Parts, factor: Fraction) -> Parts:
-    return {summands: factor * own for summands, own in parts.items()}
+    return {summands: factor * coefficient for summands, coefficient in parts.items()}
 
 
 def _merged(first: Parts, second: Parts) -> Parts:

@@ -18,7 +18,7 @@ QUANTUM = 10**12  # units in 1: logarithms
 _KEPT = 1 << 16  # logarithms: forecasts repeat numbers
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
-_PLACES = 144  # binary places of a logarithm before it is rounded
+_LN_BITS = 144  # binary places of a logarithm before it is rounded
 _TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
 _FACTOR_BITS = 8
 
@@ -44,7 +44,7 @@ def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
     (-693147180560, -693147180560)
     """
-    return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _PLACES)
+    return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _LN_BITS)
 
 
 @lru_cache(_KEPT)
@@ -153,11 +153,11 @@ def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
 
 def _twice_atanh(numerator: int, denominator: int) -> int:
     """Return 2 atanh(z) in 2^-144, z = numerator / denominator, abs(z) <= 1/3: twice the sum of z + z³/3 + z⁵/5 …"""
-    power = (abs(numerator) << _PLACES) // denominator
-    square, total, odd = power * power >> _PLACES, 0, 1
+    power = (abs(numerator) << _LN_BITS) // denominator
+    square, total, odd = power * power >> _LN_BITS, 0, 1
     while power:
         total += power // odd
-        power, odd = power * square >> _PLACES, odd + 2
+        power, odd = power * square >> _LN_BITS, odd + 2
     return 2 * total if numerator > 0 else -2 * total
 
 
@@ -177,7 +177,7 @@ def _ln(number: int) -> int:
     number = 2^e · m, 1/2 <= m < 1, and x = m · factor is within 0.01 of 1: ln x = 2 atanh((x - 1) / (x + 1)).
     """
     exponent = number.bit_length()
-    mantissa = number << _PLACES - exponent if exponent <= _PLACES else number >> exponent - _PLACES
-    factor, ln_factor = _FACTORS[(mantissa >> _PLACES - _TOP_BITS) - len(_FACTORS)]
-    scaled, unit = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
+    mantissa = number << _LN_BITS - exponent if exponent <= _LN_BITS else number >> exponent - _LN_BITS
+    factor, ln_factor = _FACTORS[(mantissa >> _LN_BITS - _TOP_BITS) - len(_FACTORS)]
+    scaled, unit = mantissa * factor, 1 << _LN_BITS + _FACTOR_BITS
     return exponent * _LN_2_SCALED + _twice_atanh(scaled - unit, scaled + unit) - ln_factor

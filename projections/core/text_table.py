@@ -41,11 +41,11 @@ def align(
     """Return a line for the names and one per row. dress: adds colour to a text, given its column ("" for a name)."""
     columns = columns_of(names, cells)
     widths = [max(map(text_width, (name, *column))) for name, column in zip(names, columns, strict=True)]
-    for place, row in enumerate(chain([names], cells)):
+    for number, row in enumerate(chain([names], cells)):
         line = []
         for name, text, width, right in zip(names, row, widths, to_right, strict=True):
             padding = " " * (width - text_width(text))
-            shown = dress(name if place else "", text) if text else text
+            shown = dress(name if number else "", text) if text else text
             line.append(padding + shown if right else shown + padding)
         yield "  ".join(line).rstrip()
 

@@ -146,11 +146,12 @@ class WideInt(NamedTuple):
 
 # --- Sums of quotients with unlike divisors: not exact, but with bounds that say how far off they can be.
 #
-# Each divisor has a reciprocal, floored so finely that a quotient errs by less than 2^-PLACES. The products of numbers
-# and reciprocals are summed exactly, in limbs of 18 bits, so that only the flooring errs. These errors are counted.
+# Each divisor has a reciprocal, floored so finely that a quotient errs by less than 2^-QUOTIENT_BITS. The products of
+# numbers and reciprocals are summed exactly, in limbs of 18 bits, so that only the flooring errs. These errors are
+# counted.
 
 
-PLACES = 160  # binary places of a floored quotient
+QUOTIENT_BITS = 160  # binary places of a floored quotient
 WORDS = 6  # of a sum
 _LAST_BITS = 52  # of its last word
 _LIMB_BITS = WORD_BITS // 2  # of a limb
@@ -163,7 +164,7 @@ _AT_ONCE = 1 << 14  # rows multiplied together, few enough for a processor's cac
 def bounded_quotient_sums(
     numbers: WideInt, rates: Sequence[tuple[int, int]], which: Int64Array, rows: Int64Array, starts: Int64Array
 ) -> list[tuple[int, int]]:
-    """Return bounds of the sum of numbers x rates[which] of each run of rows, in 2^-PLACES: it lies between them.
+    """Return bounds of the sum of numbers x rates[which] of each run of rows, in 2^-QUOTIENT_BITS: it is between.
 
     numbers, which: shape (n,); the numbers carried. rates: numerators (>= 0) and denominators (> 0). rows: indices,
     shape (k,). starts, shape (m,), increasing from 0: where each run of one or more rows begins. The bounds of a run
@@ -172,16 +173,16 @@ def bounded_quotient_sums(
     >>> one = WideInt.from_integers([1, 1, -1])
     >>> third_and_seventh, rows = [(1, 3), (1, 7)], np.array([0, 1, 2])
     >>> bounds = bounded_quotient_sums(one, third_and_seventh, np.array([0, 1, 0]), rows, np.array([0]))
-    >>> [(high - low, 7 * low < 1 << PLACES < 7 * high) for low, high in bounds]
+    >>> [(high - low, 7 * low < 1 << QUOTIENT_BITS < 7 * high) for low, high in bounds]
     [(7, True)]
     """
     limbs, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows)).tolist()
-    totals = [sum(limb << _LIMB_BITS * place for place, limb in enumerate(own)) for own in limbs.T.tolist()]
+    totals = [sum(limb << _LIMB_BITS * index for index, limb in enumerate(run)) for run in limbs.T.tolist()]
     return [(total - count, total + count + 1) for total, count in zip(totals, counts, strict=True)]
 
 
 class BoundedSums(NamedTuple):
-    """Sums in 2^-PLACES, each of which is at least `low` and at most `low + width`.
+    """Sums in 2^-QUOTIENT_BITS, each of which is at least `low` and at most `low + width`.
 
     low: in words of 36 bits, the lowest first, of which the last one has the sign; shape (m, WORDS). width: shape (m,).
     """
@@ -190,8 +191,8 @@ class BoundedSums(NamedTuple):
     width: Int64Array
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the bounds of each sum, in 2^-PLACES."""
-        lows = (sum(word << WORD_BITS * place for place, word in enumerate(words)) for words in self.low.tolist())
+        """Return the bounds of each sum, in 2^-QUOTIENT_BITS."""
+        lows = (sum(word << WORD_BITS * index for index, word in enumerate(words)) for words in self.low.tolist())
         return [(low, low + width) for low, width in zip(lows, self.width.tolist(), strict=True)]
 
     def plus(self, other: "BoundedSums") -> "BoundedSums":
@@ -211,10 +212,10 @@ class BoundedSums(NamedTuple):
         low = np.add.reduceat(self.low[order], starts, axis=0)
         return BoundedSums(_carried(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
 
-    def middle(self, place: int) -> tuple[int, int]:
+    def middle(self, index: int) -> tuple[int, int]:
         """Return the number in the middle of the bounds of one sum, as numerator and denominator."""
-        [(low, high)] = BoundedSums(self.low[place : place + 1], self.width[place : place + 1]).bounds()
-        return low + high, 2 << PLACES
+        [(low, high)] = BoundedSums(self.low[index : index + 1], self.width[index : index + 1]).bounds()
+        return low + high, 2 << QUOTIENT_BITS
 
 
 def wide_quotient_sums(
@@ -226,7 +227,7 @@ def wide_quotient_sums(
 
     >>> third, rows = WideInt.from_integers([1, 1]), np.array([0, 1])
     >>> [(low, high)] = wide_quotient_sums(third, [(1, 3)], np.array([0, 0]), rows, np.array([0])).bounds()
-    >>> high - low, 3 * low < 2 << PLACES < 3 * high
+    >>> high - low, 3 * low < 2 << QUOTIENT_BITS < 3 * high
     (5, True)
     """
     kept, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows))
@@ -235,7 +236,7 @@ def wide_quotient_sums(
         if len(last) and max(int(last.max()), ~int(last.min())) >> _LAST_BITS - _LIMB_BITS:
             raise OverflowError("a sum is too large for its words")
         last = (last << _LIMB_BITS) + limb
-    words = [kept[place] + (kept[place + 1] << _LIMB_BITS) for place in range(0, 2 * WORDS - 2, 2)]
+    words = [kept[index] + (kept[index + 1] << _LIMB_BITS) for index in range(0, 2 * WORDS - 2, 2)]
     low = np.stack([words[0] - counts, *words[1:], last], axis=1)
     return BoundedSums(_carried(low, WORD_BITS), 2 * counts + 1)
 
@@ -243,17 +244,17 @@ def wide_quotient_sums(
 def _floored_sums(
     numbers: WideInt, rates: Sequence[tuple[int, int]], which: Int64Array, rows: Int64Array, starts: Int64Array
 ) -> Int64Array:
-    """Return the sums of floored products in 2^-PLACES, in limbs, the lowest first, shape (limbs, m).
+    """Return the sums of floored products in 2^-QUOTIENT_BITS, in limbs, the lowest first, shape (limbs, m).
 
     The last limb has the sign. A reciprocal is less than 1 too small, and a number at most 2^18 to the number of limbs
-    that are dropped, so each row errs by less than 2^-PLACES.
+    that are dropped, so each row errs by less than 2^-QUOTIENT_BITS.
     """
     if not len(starts):
         return np.zeros((2 * WORDS, 0), np.int64)
     top = 2 * WORD_BITS + max(int(numbers.high.max()), ~int(numbers.high.min())).bit_length()
     dropped = -(-top // _LIMB_BITS)
-    places = PLACES + _LIMB_BITS * dropped
-    reciprocals = _digits([(numerator << places) // denominator for numerator, denominator in rates])
+    reciprocal_bits = QUOTIENT_BITS + _LIMB_BITS * dropped
+    reciprocals = _digits([(numerator << reciprocal_bits) // denominator for numerator, denominator in rates])
     pieces = np.union1d(starts, np.arange(0, len(rows), _AT_ONCE))
     run = np.searchsorted(starts, pieces, "right") - 1
     totals = np.zeros((len(starts), max(len(reciprocals) + _MOST_LIMBS, dropped + 2 * WORDS)), np.int64)
@@ -269,9 +270,9 @@ def _floored_sums(
 def _carried(words: Int64Array, bits: int) -> Int64Array:
     """Return numbers with all words but the last in [0, 2^bits), shape (m, words)."""
     carried = words.copy()
-    for place in range(words.shape[1] - 1):
-        carried[:, place + 1] += carried[:, place] >> bits
-        carried[:, place] &= (1 << bits) - 1
+    for index in range(words.shape[1] - 1):
+        carried[:, index + 1] += carried[:, index] >> bits
+        carried[:, index] &= (1 << bits) - 1
     return carried
 
 
@@ -292,9 +293,9 @@ def _digits(numbers: list[int]) -> Int64Array:
     raw = b"".join(number.to_bytes(size, "little") for number in numbers)
     parts = np.frombuffer(raw, "<u2").reshape(len(numbers), -1).T.astype(np.int64)
     digits = np.empty((count, len(numbers)), np.int64)
-    for place in range(count):
-        part, shift = divmod(place * _LIMB_BITS, 16)
-        digits[place] = (
+    for index in range(count):
+        part, shift = divmod(index * _LIMB_BITS, 16)
+        digits[index] = (
             parts[part] | parts[part + 1] << 16
         ) >> shift & _LIMB_MASK  # shift is even, so two parts suffice
     return digits
@@ -305,10 +306,10 @@ def _sums_by_digit(
 ) -> Int64Array:
     """Return the sums of the products of all limbs, by run and digit, shape (runs, digits)."""
     count = len(limbs) + len(reciprocals) - 1
-    lower = [(place, limb) for place, limb in enumerate(limbs) if limb.any()]
+    lower = [(index, limb) for index, limb in enumerate(limbs) if limb.any()]
     products = np.zeros((count, len(which)), np.int64)
-    for place, digits in enumerate(reciprocals):
+    for index, digits in enumerate(reciprocals):
         digit = digits[which]
         for more, limb in lower:
-            products[place + more] += limb * digit
+            products[index + more] += limb * digit
     return np.add.reduceat(products, starts, axis=1).T

@@ -39,11 +39,11 @@ def present(renames: Sequence[Rename], participant: Int64Array, as_of: Int64Arra
     [[0, 1, 2, 3], [1, 1, 2, 3], [2, 2, 2, 3]]
     """
     rows = np.flatnonzero(np.isin(participant, [rename.old for rename in renames]))
-    found, last = participant[rows], np.broadcast_to(as_of, len(participant))[rows]
+    current, last = participant[rows], np.broadcast_to(as_of, len(participant))[rows]
     for rename in renames:
-        found[(found == rename.old) & (rename.position <= last)] = rename.new
+        current[(current == rename.old) & (rename.position <= last)] = rename.new
     counting = participant.copy()
-    counting[rows] = found
+    counting[rows] = current
     return counting
 
 
@@ -55,11 +55,11 @@ def codes_of(renames: Sequence[Rename], participant: int) -> list[int]:
     >>> codes_of([Rename(5, old=0, new=1), Rename(9, old=1, new=0)], 0)
     [0, 1]
     """
-    found = [participant]
+    codes = [participant]
     for rename in reversed(renames):
-        if rename.new in found and rename.old not in found:
-            found.append(rename.old)
-    return found
+        if rename.new in codes and rename.old not in codes:
+            codes.append(rename.old)
+    return codes
 
 
 def moved(table: dict[str, _Value], old: str, new: str) -> dict[str, _Value]:
@@ -70,10 +70,10 @@ def moved(table: dict[str, _Value], old: str, new: str) -> dict[str, _Value]:
     >>> moved({"ada": 1, "bo": 2, "al": 3}, "ada", "al")
     {'bo': 2, 'al': 3}
     """
-    found: dict[str, _Value] = {}
+    renamed: dict[str, _Value] = {}
     for name, value in table.items():
-        put_last(found, new if name == old else name, value)
-    return found
+        put_last(renamed, new if name == old else name, value)
+    return renamed
 
 
 def enrolled_as(enrolments: dict[str, ParticipantEnrolled], old: str, new: str) -> dict[str, ParticipantEnrolled]:
@@ -105,8 +105,8 @@ def time_order(
     order = np.arange(len(at))
     rows = np.flatnonzero(np.isin(participant, [rename.new for rename in renames]))
     in_time = np.lexsort((position[rows], at[rows], participant[rows], question[rows]))
-    places = np.lexsort((rows, participant[rows], question[rows]))
-    order[rows[places]] = rows[in_time]
+    by_row = np.lexsort((rows, participant[rows], question[rows]))
+    order[rows[by_row]] = rows[in_time]
     return order
 
 
@@ -355,14 +355,14 @@ class Contest:
 
         Source: Metaculus's published code: the highest of the levels that apply, where a board has one for bots.
         """
-        own, enrolment, bots = (
+        level, enrolment, bots = (
             self.levels.get(participant),
             self.enrolments.get(participant),
             self.opened.rules.bot_level,
         )
         if enrolment is None or not enrolment.bot or bots == "none":
-            return own
-        return bots if own is None else max(own, bots, key=LEVELS.index)
+            return level
+        return bots if level is None else max(level, bots, key=LEVELS.index)
 
 
 @dataclass(slots=True)
@@ -512,9 +512,9 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     end[replaced] = np.minimum(end[replaced], later[replaced + 1])
     opening = opens[question]
     start = np.maximum(at, opening)
-    stands = forecasts.made[order] & (start < end) & (early | (at >= opening))
-    row = order[stands]
-    return Intervals(row, question[stands], forecasts.participant[row], start[stands], end[stands])
+    kept = forecasts.made[order] & (start < end) & (early | (at >= opening))
+    row = order[kept]
+    return Intervals(row, question[kept], forecasts.participant[row], start[kept], end[kept])
 
 
 # None: the close of the question. The last one is of rows that count as never made, which `spans` is not given.
@@ -566,8 +566,8 @@ def _earliest_after(key: Int64Array, at: Int64Array) -> Int64Array:
     order = np.lexsort((at, number))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))  # a lower key has lower ranks, so that none of the next key is the least
-    found: Int64Array = at[order[np.minimum.accumulate(rank[::-1])[::-1]]]
-    return found
+    earliest: Int64Array = at[order[np.minimum.accumulate(rank[::-1])[::-1]]]
+    return earliest
 
 
 def width(question: events.QuestionOpened) -> int:

@@ -130,8 +130,8 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
     if span is not None:
         yield from _range(span)
         if span.measures and event.kind != "numeric":
-            asked = f"{len(span.levels)} levels" if span.levels else f"{short_repr(span.samples)} samples"
-            yield mismatch(f"bins of a {event.kind} question", asked)
+            required = f"{len(span.levels)} levels" if span.levels else f"{short_repr(span.samples)} samples"
+            yield mismatch(f"bins of a {event.kind} question", required)
     yield from _schedule(event)
 
 
@@ -497,8 +497,8 @@ def _check_numbers(forecasts: Forecasts, lengths: Int64Array, questions: Mapping
         return
     made = index_where(lengths > 0)
     position, starts, codes = forecasts.position[made], forecasts.start[made], forecasts.question[made]
-    place = np.searchsorted(int64_array([*questions]), codes)
-    least, greatest = int64_array(lows)[place], int64_array(highs)[place]
+    index = np.searchsorted(int64_array([*questions]), codes)
+    least, greatest = int64_array(lows)[index], int64_array(highs)[index]
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 
     def texts(row: int, *numbers: np.int64) -> list[str]:

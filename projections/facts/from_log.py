@@ -117,13 +117,13 @@ def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     if (as_of >= facts.as_of).all():
         return now
     if facts.former:
-        asked = [facts.question_as_of(*each) for each in zip(questions.tolist(), as_of.tolist(), strict=True)]
-        opens_at, closes_at = zip(*[(question.opens_at, question.closes_at) for question in asked], strict=True)
+        opened = [facts.question_as_of(*each) for each in zip(questions.tolist(), as_of.tolist(), strict=True)]
+        opens_at, closes_at = zip(*[(question.opens_at, question.closes_at) for question in opened], strict=True)
         now = now._replace(opens_at=int64_array(opens_at), closes_at=int64_array(closes_at))
     closings, settled = int64_array([0, *(at for *_, at in facts.closings)]), [None, *facts.settlements]
     closing = _latest([(position, question) for position, question, _ in facts.closings], questions, as_of)
     answer = _latest([settlement[:2] for settlement in facts.settlements], questions, as_of)
-    answers = [settled[place] for place in answer.tolist()]
+    answers = [settled[number] for number in answer.tolist()]
     known_at = zip(answers, now.closes_at.tolist(), strict=True)
     return now._replace(
         closed_at=np.where(closing > 0, closings[closing], now.closes_at),
@@ -147,16 +147,16 @@ def _latest(entries: list[tuple[int, int]], questions: Int64Array, as_of: Int64A
     order = stable_order(question)
     position, question = position[order], question[order]
     after = int(position.max()) + 1
-    place = np.searchsorted(question * after + position, questions * after + np.minimum(as_of, after - 1), "right") - 1
-    return np.where((place >= 0) & (question[place] == questions), order[place] + 1, 0)
+    index = np.searchsorted(question * after + position, questions * after + np.minimum(as_of, after - 1), "right") - 1
+    return np.where((index >= 0) & (question[index] == questions), order[index] + 1, 0)
 
 
 def _status(facts: Facts, last: int) -> Status:
-    asked = facts.questions
+    questions = facts.questions
     if facts.former:
-        asked = [facts.question_as_of(code, last) for code in range(len(asked))]
-    opens_at = int64_array([question.opens_at for question in asked])
-    closes_at = int64_array([question.closes_at for question in asked])
+        questions = [facts.question_as_of(code, last) for code in range(len(questions))]
+    opens_at = int64_array([question.opens_at for question in questions])
+    closes_at = int64_array([question.closes_at for question in questions])
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values, payouts = [""] * len(bins), list[tuple[Fraction, ...]]([()]) * len(bins)
@@ -344,10 +344,10 @@ def gather_forecasts(facts: Facts, pages: list[ForecastPage]) -> Forecasts:
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     raise_at_first(forecasts.position, forecasts.position < opened, too_early)
-    asked = np.flatnonzero(np.bincount(forecasts.question, minlength=len(facts.questions)))
-    required = {code: _required_numbers(facts.questions[code]) for code in asked.tolist()}
+    codes = np.flatnonzero(np.bincount(forecasts.question, minlength=len(facts.questions)))
+    required = {code: _required_numbers(facts.questions[code]) for code in codes.tolist()}
     base = np.zeros(len(facts.questions), np.int64)
-    base[asked] = [question.width for question in required.values()]
+    base[codes] = [question.width for question in required.values()]
     wide = widths(facts, base, forecasts.question, forecasts.position)
     check_forecasts(forecasts, lengths, required, wide)
     return _by_question(forecasts)
@@ -358,13 +358,13 @@ def _by_question(forecasts: Forecasts) -> Forecasts:
     starts = run_starts(forecasts.question)
     if len(starts) * _LONG < len(forecasts.question):  # as those of segments are
         order = stable_order(forecasts.question[starts])
-        found = forecasts.ranges(starts[order], np.append(starts[1:], len(forecasts.question))[order])
+        ordered = forecasts.ranges(starts[order], np.append(starts[1:], len(forecasts.question))[order])
     else:
-        found = forecasts.rows(stable_order(forecasts.question))
-    question, position = found.question, found.position
+        ordered = forecasts.rows(stable_order(forecasts.question))
+    question, position = ordered.question, ordered.position
     if ((position[1:] < position[:-1]) & (question[1:] == question[:-1])).any():  # a segment has some of them as JSON
         return forecasts.rows(np.lexsort((forecasts.position, forecasts.question)))
-    return found
+    return ordered
 
 
 def select_columns(columns: ForecastPage, rows: BoolArray) -> ForecastPage:

@@ -85,8 +85,8 @@ class FactsFrame(NamedTuple):
 
     def rest_on(self, questions: Int64Array) -> list[ForecastPage]:
         """Return the forecasts of `rest` on these questions."""
-        found = (select_columns(columns, np.isin(columns.question, questions)) for columns in self.rest)
-        return [columns for columns in found if len(columns.position)]
+        chosen = (select_columns(columns, np.isin(columns.question, questions)) for columns in self.rest)
+        return [columns for columns in chosen if len(columns.position)]
 
 
 def frame_of_segments(
@@ -136,11 +136,11 @@ def segment_events(columns: SegmentColumns, question: str | None = "") -> list[R
 
     question: the only one whose forecasts are returned; None for all, "" for none. Raises Corrupt.
     """
-    forecasts, found = columns.forecasts, [*other_events(columns)]
+    forecasts, recorded = columns.forecasts, [*other_events(columns)]
     if question is not None:
         forecasts = _on_question(forecasts, question)
-    found += _recorded_forecasts(forecasts)
-    return sorted(found, key=attrgetter("position"))
+    recorded += _recorded_forecasts(forecasts)
+    return sorted(recorded, key=attrgetter("position"))
 
 
 def _on_question(forecasts: Any, question: str) -> Any:
@@ -160,11 +160,11 @@ def _recorded_forecasts(table: Any) -> Iterable[Recorded]:
         *instants, until, *columns, provenances(table), strict=True
     ):
         if made:
-            own: dict[str, Any] = {form: tuple(numbers)}
+            fields: dict[str, Any] = {form: tuple(numbers)}
             if attested is not None:
-                own["attestation"] = _read_attestation(position, attested)
+                fields["attestation"] = _read_attestation(position, attested)
             event: events.AnyEvent = events.ForecastMade(
-                at=at, question=question, participant=participant, until=end, **own
+                at=at, question=question, participant=participant, until=end, **fields
             )
         else:
             event = events.ForecastWithdrawn(at=at, question=question, participant=participant)
@@ -203,12 +203,12 @@ def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: t
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
     labels, index = labelled(column)
     known = np.fromiter(map(codes.get, labels, repeat(-1)), np.int64, len(labels))
-    found: Int64Array = known[index]
-    if (known < 0).any() and (found < 0).any():
-        row = int(np.argmin(np.where(found < 0, position, NEVER)))
+    code: Int64Array = known[index]
+    if (known < 0).any() and (code < 0).any():
+        row = int(np.argmin(np.where(code < 0, position, NEVER)))
         fault = mismatch(expected[0], f"{short_repr(labels[index[row]])}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
-    return found
+    return code
 
 
 def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:

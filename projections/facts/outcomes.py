@@ -27,13 +27,13 @@ def with_retractions(facts: Facts, forecasts: Forecasts) -> Forecasts:
         return forecasts
     retracted = forecasts.retracted.copy()
     for code, retractions in facts.retractions.items():
-        own = slice(*np.searchsorted(forecasts.question, [code, code + 1]))
+        rows = slice(*np.searchsorted(forecasts.question, [code, code + 1]))
         who, at = np.array(sorted((who, at) for at, who in retractions), np.int64).T
-        width = max(int(forecasts.position[own].max(initial=0)), int(at.max())) + 1
-        after = np.searchsorted(who * width + at, forecasts.participant[own] * width + forecasts.position[own])
-        place = np.minimum(after, len(at) - 1)
-        is_next = (after < len(at)) & (who[place] == forecasts.participant[own])
-        retracted[own] = np.where(is_next, at[place], NEVER)
+        width = max(int(forecasts.position[rows].max(initial=0)), int(at.max())) + 1
+        after = np.searchsorted(who * width + at, forecasts.participant[rows] * width + forecasts.position[rows])
+        index = np.minimum(after, len(at) - 1)
+        is_next = (after < len(at)) & (who[index] == forecasts.participant[rows])
+        retracted[rows] = np.where(is_next, at[index], NEVER)
     return replace(forecasts, retracted=retracted)
 
 
@@ -69,14 +69,14 @@ def changed_as_of(facts: Facts, questions: Iterable[int], as_of: Iterable[int]) 
     """Return the changes of these questions up to a log position of each, by the number of the question among them."""
     if not facts.changed:
         return {}
-    found = {}
+    changed = {}
     for number, (code, last) in enumerate(zip(questions, as_of, strict=True)):
         if code in facts.changed:
             outcomes = facts.changed[code]
             changes = tuple(change for change in outcomes.changes if change.position <= last)
             if changes:
-                found[number] = outcomes._replace(changes=changes)
-    return found
+                changed[number] = outcomes._replace(changes=changes)
+    return changed
 
 
 def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64Array) -> Int64Array:
@@ -84,13 +84,13 @@ def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64
 
     base: how many a forecast on each question of the log gives while its outcomes do not change.
     """
-    found = base[question]
+    counts = base[question]
     for code, outcomes in facts.changed.items():
         rows = np.flatnonzero(question == code)
-        found[rows] = outcomes.first
+        counts[rows] = outcomes.first
         for change in outcomes.changes:
-            found[rows] += (len(change.added) - len(change.removed)) * (position[rows] > change.position)
-    return found
+            counts[rows] += (len(change.added) - len(change.removed)) * (position[rows] > change.position)
+    return counts
 
 
 def laid_out(facts: Facts, forecasts: Forecasts) -> Forecasts:
@@ -226,13 +226,13 @@ class _Rows:
 
 def _counted(forecasts: Forecasts, question: int, outcomes: ChangedOutcomes, unused: set[int]) -> Forecasts:
     """Return the rows of one question; see `_Rows` for those with new numbers, which are in `chances`."""
-    own = np.flatnonzero(forecasts.question == question)
-    since = np.searchsorted([change.position for change in outcomes.changes], forecasts.position[own])
-    own = own[stable_order(since if forecasts.renames else forecasts.position[own])]
+    source_rows = np.flatnonzero(forecasts.question == question)
+    since = np.searchsorted([change.position for change in outcomes.changes], forecasts.position[source_rows])
+    source_rows = source_rows[stable_order(since if forecasts.renames else forecasts.position[source_rows])]
     columns = (forecasts.position, forecasts.at, forecasts.recorded_at, forecasts.made, forecasts.start)
     rows, grace = _Rows(forecasts, outcomes), None
     waiting = [*zip(outcomes.changes, outcomes.counted_from(), strict=True)]
-    for row in map(_Row, own.tolist(), *(column[own].tolist() for column in columns)):
+    for row in map(_Row, source_rows.tolist(), *(column[source_rows].tolist() for column in columns)):
         while waiting and waiting[0][0].position <= row.position:
             change = waiting.pop(0)
             rows.change(*change)

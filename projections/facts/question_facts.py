@@ -1,4 +1,4 @@
-"""The facts about some questions, apart from those that all questions share, so that each part of a log has its own."""
+"""The facts about some questions, apart from those that all questions share, so that a part needs only some."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -85,12 +85,12 @@ class FactsByQuestion:
         )
 
     def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
-        found = defaultdict[str, dict[int, Entry]](dict)
+        entries = defaultdict[str, dict[int, Entry]](dict)
         for code, number in numbers.items():
             for name, entry in self._entries.get(code, ()):
                 if contest is None or contest == name:
-                    found[name][number] = entry._replace(question=number)
-        return {name: found[name] for name in self._facts.contests if name in found}
+                    entries[name][number] = entry._replace(question=number)
+        return {name: entries[name] for name in self._facts.contests if name in entries}
 
 
 def _numbered(table: dict[int, _Value], numbers: dict[int, int]) -> dict[int, _Value]:
@@ -118,27 +118,29 @@ def without_questions(facts: Facts) -> Facts:
     )
 
 
-def with_questions(shared: Facts, own: QuestionFacts) -> Facts:
+def with_questions(shared: Facts, question_facts: QuestionFacts) -> Facts:
     """Return facts with questions. shared: what `without_questions` returns.
 
     Contests without any of the questions are left out; forecasts and accounts are not among the facts.
     """
     names = Codes()
-    for question in own.questions:
+    for question in question_facts.questions:
         names.add(question.question)
-    contests = {name: replace(shared.contests[name], entries=entries) for name, entries in own.entries.items()}
+    contests = {
+        name: replace(shared.contests[name], entries=entries) for name, entries in question_facts.entries.items()
+    }
     return replace(
         shared,
-        questions=own.questions,
-        opened=own.opened,
-        former=own.former,
+        questions=question_facts.questions,
+        opened=question_facts.opened,
+        former=question_facts.former,
         question_codes=names,
-        closings=own.closings,
-        settlements=own.settlements,
-        settled=own.settled,
-        changed=own.changed,
-        retractions=own.retractions,
+        closings=question_facts.closings,
+        settlements=question_facts.settlements,
+        settled=question_facts.settled,
+        changed=question_facts.changed,
+        retractions=question_facts.retractions,
         contests=contests,
         statuses={},
-        books=Books(clock=shared.books.clock, quotes=own.quotes),
+        books=Books(clock=shared.books.clock, quotes=question_facts.quotes),
     )

@@ -158,19 +158,22 @@ class Quotes:
         >>> [*snow], snow.of(0).prices.tolist(), snow.of(0).position.tolist()
         ([0], [[8, -1]], [8])
         """
-        found, own = Quotes(), {new: self._questions[code] for code, new in numbers.items() if code in self._questions}
-        used = np.unique(np.concatenate([np.zeros(0, np.int32), *(rows.event for rows in own.values())]))
-        found.sources, found._events, found._count = self.sources, self._events[used], len(used)
-        found._questions = {new: rows.of_events(np.searchsorted(used, rows.event)) for new, rows in own.items()}
-        return found
+        by_question = {new: self._questions[code] for code, new in numbers.items() if code in self._questions}
+        chosen = Quotes()
+        used = np.unique(np.concatenate([np.zeros(0, np.int32), *(rows.event for rows in by_question.values())]))
+        chosen.sources, chosen._events, chosen._count = self.sources, self._events[used], len(used)
+        chosen._questions = {
+            new: rows.of_events(np.searchsorted(used, rows.event)) for new, rows in by_question.items()
+        }
+        return chosen
 
     def last(self, question: int, before: int) -> LastQuote:
         """Return the last quote of a question before a log position. Raises KeyError if there is none."""
         rows, positions = self._questions[question], self._events[:, _POSITION]
-        place = len(rows.event) - 1
-        if positions[rows.event[place]] >= before:
-            place = bisect_left(rows.event, before, key=positions.__getitem__) - 1
-        if place < 0:
+        index = len(rows.event) - 1
+        if positions[rows.event[index]] >= before:
+            index = bisect_left(rows.event, before, key=positions.__getitem__) - 1
+        if index < 0:
             raise KeyError(f"a quote of question {question} before log position {before}")
-        event = self._events[rows.event[place]]
-        return LastQuote(rows.known_from[place], int(event[_QUOTED]), self.sources.labels[event[_SOURCE]])
+        event = self._events[rows.event[index]]
+        return LastQuote(rows.known_from[index], int(event[_QUOTED]), self.sources.labels[event[_SOURCE]])

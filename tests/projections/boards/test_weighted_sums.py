@@ -26,11 +26,11 @@ from tests.support.effort import times
 POINTS = 10**9
 
 
-def few(monkeypatch: pytest.MonkeyPatch, count: int, places: int = wide_int.PLACES) -> None:
+def few(monkeypatch: pytest.MonkeyPatch, count: int, places: int = wide_int.QUOTIENT_BITS) -> None:
     """Give bounds of so many binary places to every sum of more rates than `count`."""
     monkeypatch.setattr(score_sums, "FEW", count)
     for module in (score_sums, wide_int):
-        monkeypatch.setattr(module, "PLACES", places)
+        monkeypatch.setattr(module, "QUOTIENT_BITS", places)
 
 
 def added(rows: list[tuple[int, int, int, int]], rates: list[tuple[int, int]]) -> list[Fraction]:
@@ -47,7 +47,7 @@ RATES = st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 2**80)), min_si
 
 
 @settings(max_examples=times(40), deadline=None)
-@given(ROWS, RATES, st.sampled_from([0, 3, FEW]), st.sampled_from([0, 8, wide_int.PLACES]))
+@given(ROWS, RATES, st.sampled_from([0, 3, FEW]), st.sampled_from([0, 8, wide_int.QUOTIENT_BITS]))
 def test_sums_are_those_of_fractions(
     rows: list[tuple[int, int, int, int]], rates: list[tuple[int, int]], count: int, places: int
 ) -> None:
@@ -76,7 +76,7 @@ def apart(hair: Fraction, numerator: int, denominator: int) -> list[tuple[int, i
     return [*rates, rest.as_integer_ratio()]
 
 
-@pytest.mark.parametrize("places", [0, wide_int.PLACES])
+@pytest.mark.parametrize("places", [0, wide_int.QUOTIENT_BITS])
 @pytest.mark.parametrize("hair", [Fraction(0), Fraction(1, 10**60), Fraction(-1, 10**60), Fraction(1, 10**100)])
 def test_a_sum_on_a_border_of_rounding_is_rounded_by_its_exact_value(
     monkeypatch: pytest.MonkeyPatch, hair: Fraction, places: int
@@ -90,7 +90,7 @@ def test_a_sum_on_a_border_of_rounding_is_rounded_by_its_exact_value(
     assert round_to_units(own, POINTS) == 5 * POINTS + (hair > 0)
 
 
-@pytest.mark.parametrize("places", [0, wide_int.PLACES])
+@pytest.mark.parametrize("places", [0, wide_int.QUOTIENT_BITS])
 @pytest.mark.parametrize("hair", [Fraction(0), Fraction(1, 10**60), Fraction(-1, 10**60), Fraction(1, 10**100)])
 def test_sums_of_unlike_terms_tie_exactly_if_they_are_equal(
     monkeypatch: pytest.MonkeyPatch, hair: Fraction, places: int

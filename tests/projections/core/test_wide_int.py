@@ -14,7 +14,7 @@ from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.wide_int import (
     LARGEST_COUNT,
-    PLACES,
+    QUOTIENT_BITS,
     BoundedSums,
     WideInt,
     bounded_quotient_sums,
@@ -195,7 +195,7 @@ NUMBERS = st.integers(-(2**133), 2**133 - 1) | st.sampled_from(
 )
 RATES = st.tuples(st.integers(0, 2**60), st.integers(1, 2**110)) | st.sampled_from([(0, 1), (1, 1), (1, 3), (2, 3)])
 ROWS = st.lists(st.tuples(NUMBERS, RATES, st.booleans()), min_size=1, max_size=40)
-TOP = 1 << PLACES + 72  # a reciprocal's unit, where numbers have at most 72 bits
+TOP = 1 << QUOTIENT_BITS + 72  # a reciprocal's unit, where numbers have at most 72 bits
 LARGEST = 1 << 71  # sums up to there have bounds in words
 NEARLY = Fraction((1 << 200) + (1 << 72) // 10 + 1, TOP) - Fraction(1, TOP << 68)  # nearly one unit above its floor
 
@@ -224,7 +224,7 @@ def check(rows: list[tuple[int, tuple[int, int], bool]]) -> None:
 def check_bounds(found: list[tuple[int, int]], exact: list[Fraction], starts: list[int]) -> None:
     """The sum of each run lies between its bounds, which are as far apart as promised."""
     for (low, high), value, (first, end) in zip(found, exact, pairwise(starts), strict=True):
-        assert low <= value * (1 << PLACES) <= high
+        assert low <= value * (1 << QUOTIENT_BITS) <= high
         assert high - low == 2 * (end - first) + 1
 
 
@@ -252,7 +252,7 @@ def test_only_the_rows_that_are_asked_for_are_added() -> None:
     numbers = WideInt.from_integers([3, 5, 9])
     which = int64_array([0, 1, 0])
     [(low, high)] = bounded_quotient_sums(numbers, [(1, 3), (1, 7)], which, int64_array([1]), int64_array([0]))
-    assert 7 * low < 5 << PLACES < 7 * high
+    assert 7 * low < 5 << QUOTIENT_BITS < 7 * high
     assert bounded_quotient_sums(numbers, [(1, 3)], which, which[:0], which[:0]) == []
 
 
@@ -299,7 +299,7 @@ def test_sums_with_bounds_are_added_up(sums: list[tuple[int, int]]) -> None:
     expected = [tuple(sum(low + more * width for low, width in run) for more in (0, 1)) for run in runs]
     assert found.run_sums(backwards, starts).bounds() == expected
     for place, (low, width) in enumerate(zip(numbers, widths, strict=True)):
-        assert Fraction(*found.middle(place)) * (1 << PLACES) == low + Fraction(width, 2)
+        assert Fraction(*found.middle(place)) * (1 << QUOTIENT_BITS) == low + Fraction(width, 2)
 
 
 def test_a_sum_that_does_not_fit_in_its_words_is_refused() -> None:
@@ -318,4 +318,4 @@ def check_one(number: int, rate: tuple[int, int]) -> None:
     """The bounds of one quotient in words."""
     zero = int64_array([0])
     [(low, high)] = wide_quotient_sums(WideInt.from_integers([number]), [rate], zero, zero, zero).bounds()
-    assert low <= Fraction(number * rate[0], rate[1]) * (1 << PLACES) <= high
+    assert low <= Fraction(number * rate[0], rate[1]) * (1 << QUOTIENT_BITS) <= high

@@ -21,7 +21,7 @@ from forecast_ledger.projections.boards.contest_groups import MOST_WAITING, Adde
 from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.late_fractions import FEW
-from forecast_ledger.projections.core.wide_int import PLACES
+from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables import question_parts
@@ -103,7 +103,7 @@ def test_every_table_of_any_log_is_made_of_its_parts(
     st.integers(1, 4),
     st.sampled_from([0, 5, MOST_WAITING]),
     st.sampled_from([0, 1, 2, FEW]),
-    st.sampled_from([0, 6, PLACES]),
+    st.sampled_from([0, 6, QUOTIENT_BITS]),
 )
 @settings(max_examples=times(12), deadline=None)
 def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what is drawn
@@ -114,7 +114,7 @@ def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what
         patch.setattr(contest_groups, "MOST_WAITING", waiting)
         patch.setattr(score_sums, "FEW", few)
         for module in (totals, score_sums, wide_int):
-            patch.setattr(module, "PLACES", places)
+            patch.setattr(module, "QUOTIENT_BITS", places)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most, bounded=True)
 
 
@@ -177,7 +177,8 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("alike", "places", "computed"), [(["ada"], PLACES, {0}), (["ada", "bo"], PLACES, {1}), (["ada", "bo"], 36, {1, 2})]
+    ("alike", "places", "computed"),
+    [(["ada"], QUOTIENT_BITS, {0}), (["ada", "bo"], QUOTIENT_BITS, {1}), (["ada", "bo"], 36, {1, 2})],
 )
 def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     alike: list[str], places: int, computed: set[int], again: list[object], monkeypatch: pytest.MonkeyPatch
@@ -186,7 +187,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     facts = unlike(*alike)
     expected = summarize_tables(facts)
     for module in (totals, score_sums, wide_int):
-        monkeypatch.setattr(module, "PLACES", places)
+        monkeypatch.setattr(module, "QUOTIENT_BITS", places)
     read_again, kept = AddedScores.read_again, set[int]()
 
     def read_counting(sums: AddedScores, parts: Iterable[SumRows]) -> None:
@@ -199,7 +200,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     cached = in_parts(facts, parts, Random(4), bounded=True)
     assert summarize_tables(replace(facts, held=NONE), cached) == expected
     assert len(again) in computed
-    if places == PLACES:
+    if places == QUOTIENT_BITS:
         assert {facts.participant_codes.labels[code] for code in kept} == ({*alike} if len(alike) > 1 else set())
 
 
