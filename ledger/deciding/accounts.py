@@ -73,7 +73,7 @@ def _good_quotes(command: commands.Quote, state: State) -> events.PricesQuoted:
             raise Refused("duplicate_question", "question", row.question, "a question is quoted twice")
         return quote_prices(structs.replace(alone, quotes=(row,)), state).quotes[0]
 
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         try:
             quotes.append(quote_of(row))
         except Refused:
@@ -82,7 +82,7 @@ def _good_quotes(command: commands.Quote, state: State) -> events.PricesQuoted:
                 quotes.append(quote_of(given_values.read_given(given)))  # as it is read from the log
             except Refused as refused:
                 first = first or refused
-                skipped.append(_refused_quote(place, row.question, refused, given))
+                skipped.append(_refused_quote(index, row.question, refused, given))
     if first is not None and not quotes:
         raise first.about(f"none of {len(rows):,} quotes is good; the first")
     return events.PricesQuoted(
@@ -94,11 +94,11 @@ def _good_quotes(command: commands.Quote, state: State) -> events.PricesQuoted:
     )
 
 
-def _refused_quote(place: int, question: str, refused: Refused, given: str) -> events.RefusedQuote:
+def _refused_quote(index: int, question: str, refused: Refused, given: str) -> events.RefusedQuote:
     """Return a quote that is refused; its field names the outcome, if it is one that is wrong."""
     is_outcome = refused.code in {"unknown_outcome", "crossed_quote"}
     field = f"{refused.field}.{refused.value}" if is_outcome else str(refused.field)
-    return events.RefusedQuote(place=place, question=question, code=refused.code, field=field, given=given)
+    return events.RefusedQuote(place=index, question=question, code=refused.code, field=field, given=given)
 
 
 def _prices_of(command: commands.Quote) -> tuple[commands.Prices, ...]:

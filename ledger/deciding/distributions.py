@@ -1,7 +1,7 @@
 """Distributions: convert the numbers of a forecast to integers, and check them against the question and its range.
 
 A forecast that is given as a few points is brought to a cdf by a method that interpolates between them, in fractions.
-A place is where a value lies in the range, in 1e-30 of a bin above the lower bound, so that every edge of a bin is a
+An offset is how far a value lies above the lower bound, in 1e-30 of a bin, so that every edge of a bin is a
 whole number of bins; on a log scale it follows the logarithm, as bins do. Heights, of the cdf, are in 1e-10. They are
 rounded half-even once, at the end.
 """
@@ -142,15 +142,15 @@ def _decimals(span: commands.Range, lower: Decimal, upper: Decimal) -> int:
     return decimals
 
 
-BIN = 10**30  # places in a bin
+BIN = 10**30  # units of an offset in a bin
 
 
 class Point(NamedTuple):
-    """A place, and the height of the cdf there. Points with one place are a point mass: the last has the height at it,
-    the first that below it.
+    """An offset, and the height of the cdf there. Points with one offset are a point mass: the last has the height at
+    it, the first that below it.
     """
 
-    place: int
+    offset: int
     height: int
 
 
@@ -175,8 +175,8 @@ def cdf_through(points: Sequence[tuple[Decimal, int]], span: NumericRange, metho
     >>> cdf_through([(Decimal(1), 2 * 10**9), (Decimal(3), 6 * 10**9)], span, "linear")
     [0, 2000000000, 4000000000, 6000000000, 10000000000]
     """
-    placed = [Point(place_of(value, span), height) for value, height in points]
-    return [half_even(height.numerator, height.denominator) for height in METHODS[method].interpolate(placed, span)]
+    moved = [Point(offset_of(value, span), height) for value, height in points]
+    return [half_even(height.numerator, height.denominator) for height in METHODS[method].interpolate(moved, span)]
 
 
 def is_on_scale(value: Decimal, span: NumericRange) -> bool:
@@ -192,10 +192,10 @@ def is_on_scale(value: Decimal, span: NumericRange) -> bool:
     return value != zero and (value > zero) == (Decimal(span.lower) > zero)
 
 
-def place_of(value: Decimal, span: NumericRange) -> int:
-    """Return the place of a value on the scale, rounded half-even; of a log scale to 1e-30 or better.
+def offset_of(value: Decimal, span: NumericRange) -> int:
+    """Return the offset of a value on the scale, rounded half-even; of a log scale to 1e-30 or better.
 
-    >>> place_of(Decimal(10), NumericRange(lower="1", upper="100", bins=4, zero_point="0")) == 2 * BIN
+    >>> offset_of(Decimal(10), NumericRange(lower="1", upper="100", bins=4, zero_point="0")) == 2 * BIN
     True
     """
     lower, upper = Decimal(span.lower), Decimal(span.upper)
@@ -213,10 +213,10 @@ def linear(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
     """Join the points by straight lines, so that the quantile function is piecewise linear."""
     ends = _with_ends(points, span)
 
-    def between(number: int, place: int) -> Fraction:
-        """Return the height at a place between the ends `number` and `number + 1`, on the line through them."""
+    def between(number: int, offset: int) -> Fraction:
+        """Return the height at an offset between the ends `number` and `number + 1`, on the line through them."""
         start, end = ends[number], ends[number + 1]
-        return start.height + Fraction((end.height - start.height) * (place - start.place), end.place - start.place)
+        return start.height + Fraction((end.height - start.height) * (offset - start.offset), end.offset - start.offset)
 
     return _at_edges(ends, between, span.bins)
 
@@ -231,14 +231,14 @@ def monotone_cubic(points: Sequence[Point], span: NumericRange) -> list[Fraction
     inner slopes.
     """
     ends = _with_ends(points, span)
-    breaks = [number for number in range(1, len(ends)) if ends[number].place == ends[number - 1].place]
+    breaks = [number for number in range(1, len(ends)) if ends[number].offset == ends[number - 1].offset]
     runs = [ends[start:end] for start, end in pairwise([0, *breaks, len(ends)])]
     slopes = [slope for run in runs for slope in _slopes(run)]
 
-    def between(number: int, place: int) -> Fraction:
-        """Return the height at a place between the ends `number` and `number + 1`, on the cubic with their slopes."""
+    def between(number: int, offset: int) -> Fraction:
+        """Return the height at an offset between the ends `number` and `number + 1`, on the cubic with their slopes."""
         start, end = ends[number], ends[number + 1]
-        past, left, width = place - start.place, end.place - place, end.place - start.place
+        past, left, width = offset - start.offset, end.offset - offset, end.offset - start.offset
         leaving, arriving = slopes[number], slopes[number + 1]
         unit = leaving.denominator * arriving.denominator
         bend = leaving.numerator * arriving.denominator * left - arriving.numerator * leaving.denominator * past
@@ -260,9 +260,9 @@ def metaculus(points: Sequence[Point], span: NumericRange) -> list[Fraction]:
     lower, upper = Decimal(span.lower), Decimal(span.upper)
     width = WRITTEN.subtract(upper, lower)
     margin = Decimal(1) if width > 100 else width.scaleb(-2, WRITTEN)
-    least = points[0].place if span.open_lower else place_of(WRITTEN.add(lower, margin), span)
-    most = points[-1].place if span.open_upper else place_of(WRITTEN.subtract(upper, margin), span)
-    moved = [point._replace(place=min(max(point.place, least), most)) for point in points]
+    least = points[0].offset if span.open_lower else offset_of(WRITTEN.add(lower, margin), span)
+    most = points[-1].offset if span.open_upper else offset_of(WRITTEN.subtract(upper, margin), span)
+    moved = [point._replace(offset=min(max(point.offset, least), most)) for point in points]
     beyond = Fraction(CUMULATIVE, 1_000)
     kept = Fraction(99, 100) - Fraction(span.open_lower + span.open_upper, 1_000)
     spread = [
@@ -301,9 +301,9 @@ def _with_ends(points: Sequence[Point], span: NumericRange) -> list[Point]:
     A closed end has 0 or 1. An open end has half of what is left beyond the outermost point, if that is inside.
     """
     ends, last = [*points], span.bins * BIN
-    if not span.open_lower or points[0].place > 0:
+    if not span.open_lower or points[0].offset > 0:
         ends.insert(0, Point(0, points[0].height // 2 if span.open_lower else 0))
-    if not span.open_upper or points[-1].place < last:
+    if not span.open_upper or points[-1].offset < last:
         ends.append(Point(last, (CUMULATIVE + points[-1].height) // 2 if span.open_upper else CUMULATIVE))
     return ends
 
@@ -311,23 +311,23 @@ def _with_ends(points: Sequence[Point], span: NumericRange) -> list[Point]:
 def _at_edges(points: Sequence[Point], between: Callable[[int, int], Fraction], bins: int) -> list[Fraction]:
     """Return the heights at all edges; the points begin at the first or before it, and end at the last or after it.
 
-    between: the number of a point, and a place between it and the next one -> the height. A point mass on an edge
+    between: the number of a point, and an offset between it and the next one -> the height. A point mass on an edge
     belongs to the bin below it, that on the lower bound to the first bin, as answers do.
     """
-    places = [point.place for point in points]
-    first = bisect_left(places, 0)
-    heights = [Fraction(points[first].height) if places[first] == 0 else between(first - 1, 0)]
+    offsets = [point.offset for point in points]
+    first = bisect_left(offsets, 0)
+    heights = [Fraction(points[first].height) if offsets[first] == 0 else between(first - 1, 0)]
     for edge in range(1, bins + 1):
-        after = bisect_right(places, edge * BIN)
+        after = bisect_right(offsets, edge * BIN)
         heights.append(between(after - 1, edge * BIN) if after < len(points) else Fraction(points[-1].height))
     return heights
 
 
 def _slopes(points: Sequence[Point]) -> list[Fraction]:
-    """Return the slope at each point of a curve; places and heights increase."""
+    """Return the slope at each point of a curve; offsets and heights increase."""
     if len(points) == 1:
         return [Fraction(0)]
-    widths = [after.place - before.place for before, after in pairwise(points)]
+    widths = [after.offset - before.offset for before, after in pairwise(points)]
     secants = [
         Fraction(after.height - before.height, width)
         for (before, after), width in zip(pairwise(points), widths, strict=True)
@@ -343,19 +343,19 @@ def _slopes(points: Sequence[Point]) -> list[Fraction]:
 
 def _end_slope(widths: Sequence[int], secants: Sequence[Fraction]) -> Fraction:
     """Return the slope at an end, from the two lines that are next to it, the nearer one first."""
-    (near, far), (own, next_one) = widths, secants
-    return max(Fraction(0), Fraction((2 * near + far) * own - near * next_one, near + far))
+    (near, far), (near_secant, next_one) = widths, secants
+    return max(Fraction(0), Fraction((2 * near + far) * near_secant - near * next_one, near + far))
 
 
 def _bounded(steps: Sequence[Fraction], most: Fraction) -> list[Fraction]:
     """Return steps with the same sum, none above a bound: the greatest are the bound, the others in proportion."""
-    capped, rest = 0, sum(steps, Fraction(0))
-    scale, total = Fraction(1), rest
+    capped, remaining = 0, sum(steps, Fraction(0))
+    scale, total = Fraction(1), remaining
     for step in sorted(steps, reverse=True):
         if step * scale <= most:
             break
-        capped, rest = capped + 1, rest - step
-        scale = Fraction(total - capped * most, rest) if rest else Fraction(0)
+        capped, remaining = capped + 1, remaining - step
+        scale = Fraction(total - capped * most, remaining) if remaining else Fraction(0)
     return [min(step * scale, most) for step in steps]
 
 
@@ -392,19 +392,19 @@ def cdf_of_points(points: StatedPoints, question: QuestionState) -> tuple[int, .
     if len(quantiles) != len(points.levels):
         detail = f"for {len(points.levels)} of `levels`"
         raise Refused("wrong_length", _QUANTILES, len(quantiles), detail, remedy="give one quantile for each level")
-    for place, (before, after) in enumerate(pairwise(quantiles)):
+    for index, (before, after) in enumerate(pairwise(quantiles)):
         if after < before:
-            first, second = points.quantiles[place : place + 2]
+            first, second = points.quantiles[index : index + 2]
             remedy = "give quantiles that do not decrease from level to level"
             raise Refused("decreasing", _QUANTILES, second, f"it follows {first}", remedy=remedy)
     for text, value in zip(points.quantiles, quantiles, strict=True):
-        _check_place(text, value, span)
+        _check_in_range(text, value, span)
     scale = values.CUMULATIVE // values.PROBABILITY
     heights = [level * scale for level in points.levels]
     return tuple(cdf_through([*zip(quantiles, heights, strict=True)], span, points.method))
 
 
-def _check_place(text: str, value: Decimal, span: NumericRange) -> None:
+def _check_in_range(text: str, value: Decimal, span: NumericRange) -> None:
     """Refuses: open_end_needed."""
     remedy = "give a value in the range, or leave this level out"
     below, above = value < Decimal(span.lower), value > Decimal(span.upper)

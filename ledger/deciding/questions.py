@@ -505,8 +505,8 @@ def restate_forecasts(command: commands.RestateForecasts, state: State) -> tuple
     the forecast before), nothing_standing (nothing was forecast before, and nothing is given). If several forecasts
     are refused, the first is reported.
     """
-    asked, made = state.questions.get(command.question), list[events.ForecastMade]()
-    earliest = values.FIRST_INSTANT if asked is None else asked.changed_at
+    opened, made = state.questions.get(command.question), list[events.ForecastMade]()
+    earliest = values.FIRST_INSTANT if opened is None else opened.changed_at
     for number, forecast in enumerate(command.forecasts, 1):
         submitted = forecast.made(command.question, command.participant)
         try:

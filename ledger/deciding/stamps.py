@@ -30,11 +30,11 @@ def stamped(command: AnyCommand, state: State, recorded_at: int) -> AnyCommand:
 
 def after_forecasts(question: str, participant: str, state: State) -> int:
     """Return the earliest instant of a participant's next forecast or withdrawal; FIRST_INSTANT if it may be any."""
-    asked = state.questions.get(question)
-    if asked is None:
+    opened = state.questions.get(question)
+    if opened is None:
         return FIRST_INSTANT
     last = state.last_of(question, participant)
-    return max(FIRST_INSTANT, asked.changed_at, FIRST_INSTANT if last is None else instants(last)[0])
+    return max(FIRST_INSTANT, opened.changed_at, FIRST_INSTANT if last is None else instants(last)[0])
 
 
 def _forecast(command: commands.SubmitForecast | commands.WithdrawForecast, state: State) -> int:

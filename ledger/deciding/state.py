@@ -271,8 +271,8 @@ class State:
         standing = self.peek_standing(question)
         if not (former := self.former.get(participant)):
             return standing.get(participant)
-        found = [instants(standing[name]) for name in (participant, *former) if name in standing]
-        return to_standing(*max(found)) if found else None
+        lasts = [instants(standing[name]) for name in (participant, *former) if name in standing]
+        return to_standing(*max(lasts)) if lasts else None
 
     def several_ids(self) -> set[str]:
         """Return the present and the former ids of all participants who were renamed."""

@@ -326,14 +326,14 @@ def after_trade(event: TradeEvent, account: AccountState, held: PositionState) -
 def traded(event: TradeEvent, state: State, _: int) -> tuple[Write, ...]:
     """Change the account and the position of a trade. Raises KeyError if its question is not in the contest."""
     key, contest = state.account_key(event.contest, event.participant), state.contests[event.contest]
-    place = (*key, event.position)
-    is_new = place not in state.positions and not isinstance(event, events.SharesSold)
-    held = PositionState(event.question, share_of(event)) if is_new else state.positions[place]
+    position_key = (*key, event.position)
+    is_new = position_key not in state.positions and not isinstance(event, events.SharesSold)
+    held = PositionState(event.question, share_of(event)) if is_new else state.positions[position_key]
     account, after = after_trade(event, state.accounts[key], held)
     opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
     writes: tuple[Write, ...] = (
         (state.accounts, key, account),
-        (state.positions, place, after),
+        (state.positions, position_key, after),
         (state.contests, event.contest, contest._replace(open=contest.open + opened)),
     )
     if is_new:
@@ -431,13 +431,13 @@ def _parts(
     at, count, amount, fee = numbers
     key, parts = state.account_key(command.contest, command.participant), len(which)
     free = state.accounts[key].positions
-    for place, share in enumerate(which):
+    for index, share in enumerate(which):
         number = state.held.get((*key, command.question, share), 0)
         held = state.positions.get((*key, number))
         if held is None or not held.is_open():
             free += 1
             number, held = free, PositionState(command.question, share)
-        part = amount // parts + (place < amount % parts)
+        part = amount // parts + (index < amount % parts)
         yield events.TradeRecorded(
             at=at,
             contest=command.contest,
@@ -449,7 +449,7 @@ def _parts(
             shares=count,
             amount=part,
             cost=cost_change(held, count, part),
-            fee=0 if place else fee,
+            fee=0 if index else fee,
             parts=parts,
         )
 
