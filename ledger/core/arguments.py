@@ -21,11 +21,12 @@ class _File(Protocol):
 _CLASSES: dict[Any, Any] = {int: Integral, float: Real, IO: _File}  # annotation -> the class of what passes for it
 
 
-def checked(*own: str) -> Callable[[_T], _T]:
+def checked(*unchecked: str) -> Callable[[_T], _T]:
     """Make a function, or the public methods of a class, raise TypeError for an argument of a wrong type.
 
     The message names the function, the argument, what it takes and what came. The items of an iterator pass, and what
-    has an annotation that only type checkers can read. own: arguments that the function refuses itself, with a code.
+    has an annotation that only type checkers can read. unchecked: arguments that the function itself refuses, with a
+    code.
 
     >>> @checked()
     ... def named(name: str) -> str:
@@ -38,30 +39,30 @@ def checked(*own: str) -> Callable[[_T], _T]:
     def check(called: _T) -> _T:
         """Return the function with its arguments checked, or the class with those of its public methods checked."""
         if not isinstance(called, type):
-            return _checked(called, own)
+            return _checked(called, unchecked)
         for name, member in [*vars(called).items()]:
             function = getattr(member, "__func__", member)
             if isinstance(function, FunctionType) and not name.startswith("_"):
-                part = _checked(function, own)
+                part = _checked(function, unchecked)
                 setattr(called, name, part if function is member else type(member)(part))
         return called
 
     return check
 
 
-def _checked(called: _T, own: Collection[str]) -> _T:
+def _checked(called: _T, unchecked: Collection[str]) -> _T:
     parameters, arguments = signature(called).parameters.values(), dict[str, _Argument]()
     is_first = True
-    placed = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
+    positional = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
 
     @wraps(called)
     def call(*args: Any, **kwargs: Any) -> Any:
         """Check the arguments, and call the function. Raises TypeError: one is of another type than its hint."""
         nonlocal is_first
         if is_first:  # when every class has been defined
-            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in own)
+            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in unchecked)
             is_first = False
-        names = placed if len(args) <= len(placed) else chain(placed, repeat(placed[-1]))
+        names = positional if len(args) <= len(positional) else chain(positional, repeat(positional[-1]))
         for name, value in chain(zip(names, args, strict=False), kwargs.items()):
             if name in arguments and type(value) not in arguments[name].known:
                 arguments[name].check(value, called)

@@ -12,8 +12,8 @@ def half_even(numerator: int, denominator: int) -> int:
     >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
     [-2, 0, 0, 2, 2]
     """
-    quotient, rest = divmod(numerator, denominator)
-    doubled = 2 * rest
+    quotient, remainder = divmod(numerator, denominator)
+    doubled = 2 * remainder
     return quotient + (doubled > denominator or (doubled == denominator and quotient & 1))
 
 

@@ -67,8 +67,8 @@ def is_remote(location: str | PathLike[str]) -> bool:
 
 
 def _scheme(location: str | PathLike[str]) -> str:
-    found = re.match(r"([a-z][a-z0-9+.-]*)://", fspath(location), re.ASCII)
-    return found[1] if found else ""
+    match = re.match(r"([a-z][a-z0-9+.-]*)://", fspath(location), re.ASCII)
+    return match[1] if match else ""
 
 
 def path_in(location: str | PathLike[str]) -> str:

@@ -192,8 +192,8 @@ def _natural_bytes(value: int) -> bytes:
 
 def _taken(struct: Struct, number: int, kind: int, default: Any = None) -> Any:
     """Return a field of a struct. Raises ValueError: it is missing without a default, of another kind, or too large."""
-    found, value = struct.get(number, (kind, default))
-    if found != kind or value is None:
+    stored, value = struct.get(number, (kind, default))
+    if stored != kind or value is None:
         raise ValueError(_CUT)
     if kind in {INT, LONG} and not 0 <= value < (2**31 if kind == INT else 2**63):
         raise ValueError(f"the metadata has the number {value}")
@@ -262,11 +262,11 @@ def _chunks(group: Struct, leaves: Sequence[tuple[str, bool, int]], end: int) ->
     for column, (name, is_nested, width) in zip(columns, leaves, strict=True):
         if 1 in column or 8 in column or 9 in column:
             raise ValueError(f"the column {name!r} is encrypted, or in another file")
-        found = _taken(column, 3, STRUCT)
-        start, dictionary = _taken(found, 9, LONG), _taken(found, 11, LONG, 0)
+        metadata = _taken(column, 3, STRUCT)
+        start, dictionary = _taken(metadata, 9, LONG), _taken(metadata, 11, LONG, 0)
         if 0 < dictionary < start:
             start = dictionary
-        codec, size, values = _taken(found, 4, INT), _taken(found, 7, LONG), _taken(found, 5, LONG)
+        codec, size, values = _taken(metadata, 4, INT), _taken(metadata, 7, LONG), _taken(metadata, 5, LONG)
         chunk = Chunk(name, is_nested, width, codec, start, size, values)
         if chunk.start + chunk.size > end:
             raise ValueError(f"the column {name!r} goes on after the end of the file")
@@ -286,8 +286,8 @@ def read_pages(file: IO[bytes], chunk: Chunk) -> Iterator[Page]:
         begin, at = at + length, at + length + packed
         if kind not in {_DATA, _DICTIONARY, _DATA_2}:
             continue
-        own = _taken(header, {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}[kind], STRUCT)
-        count, encoding = _taken(own, 1, INT), _taken(own, 4 if kind == _DATA_2 else 2, INT)
+        page_header = _taken(header, {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}[kind], STRUCT)
+        count, encoding = _taken(page_header, 1, INT), _taken(page_header, 4 if kind == _DATA_2 else 2, INT)
         values += 0 if kind == _DICTIONARY else count
         yield Page(kind == _DICTIONARY, begin, packed, size, count, encoding)
     if values < chunk.values:
@@ -373,9 +373,9 @@ class ParquetSizes:
                 is_short = page.size <= _BATCH_BYTES // BATCH_ROWS
                 entry = page.size if is_short else _longest_entry(file, chunk, page)
             elif page.encoding in _DICTIONARIES or page.encoding == _PREFIXES:
-                own = page.size if page.encoding == _PREFIXES else entry
-                longest = max(longest, 0 if chunk.is_nested else own)
-                self.check(total := total + page.values * own * chunk.is_nested)
+                text_size = page.size if page.encoding == _PREFIXES else entry
+                longest = max(longest, 0 if chunk.is_nested else text_size)
+                self.check(total := total + page.values * text_size * chunk.is_nested)
         return total, longest
 
 
@@ -408,10 +408,10 @@ def read_batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Itera
 
     sizes = ParquetSizes(file)
     rows = min([BATCH_ROWS, *sizes.rows_together(file, columns).values()])
-    found = parquet.ParquetFile(file, pre_buffer=False)
-    sizes.check(found.metadata.num_rows * _ROW)
+    opened = parquet.ParquetFile(file, pre_buffer=False)
+    sizes.check(opened.metadata.num_rows * _ROW)
     total = 0
-    for batch in found.iter_batches(rows, columns=columns):
+    for batch in opened.iter_batches(rows, columns=columns):
         sizes.check(total := total + sum(map(decoded_bytes, batch.columns)))
         yield batch
 

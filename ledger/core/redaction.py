@@ -46,11 +46,11 @@ def redacted_text(text: str) -> str:
 
 
 def _up_to_its_end(redact: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
-    """Return a function that redacts what was found, but for the signs of the sentence after it."""
+    """Return a function that redacts a match, but for the signs of the sentence after it."""
 
-    def replacement(found: re.Match[str]) -> str:
-        url = found[0].rstrip(_ENDS)
-        return redact(url) + found[0][len(url) :]
+    def replacement(match: re.Match[str]) -> str:
+        url = match[0].rstrip(_ENDS)
+        return redact(url) + match[0][len(url) :]
 
     return replacement
 

@@ -190,8 +190,8 @@ def read_fixed(number: Number, unit: int, field: str, low: int, high: int) -> in
         ):
             number = read_measure(number, field)
         numerator, denominator = number.as_integer_ratio()
-    value, rest = divmod(numerator * unit, denominator)
-    if rest:
+    value, remainder = divmod(numerator * unit, denominator)
+    if remainder:
         value = half_even(numerator * unit, denominator)
     if not low <= value <= high:
         bounds = f"between {format_fixed(low, unit)} and {format_fixed(high, unit)}"
@@ -251,10 +251,10 @@ def read_duration(text: str) -> int:
     >>> read_duration("90m")
     5400000000
     """
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is no duration: give a number and s, m, h or d, such as 90m")
-    return int(found[1]) * _SECONDS[found[2]] * 10**6
+    return int(match[1]) * _SECONDS[match[2]] * 10**6
 
 
 def read_instant(value: Instant | None, field: str = "at") -> int:

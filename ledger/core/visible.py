@@ -75,8 +75,8 @@ def unseen(text: str) -> str:
     >>> unseen("ada\ufe0f"), unseen("ada")
     ('U+FE0F VARIATION SELECTOR-16', '')
     """
-    found = None if text.isascii() else _UNSEEN.search(text)
-    return "" if found is None else f"U+{ord(found[0]):04X} {unicodedata.name(found[0], '')}".rstrip()
+    match = None if text.isascii() else _UNSEEN.search(text)
+    return "" if match is None else f"U+{ord(match[0]):04X} {unicodedata.name(match[0], '')}".rstrip()
 
 
 def without_unseen(text: str) -> str:

@@ -78,9 +78,9 @@ def _contents(
         ]
     except Refused:
         raise first_by_precedence(faults(command)) from None
-    own = len(fields) - len(optional_names(type(command)))
-    said = {fields[own + place][0]: part for place, part in enumerate(content[own:]) if part is not None}
-    return content[:own], [said] if said else []
+    count = len(fields) - len(optional_names(type(command)))
+    said = {fields[count + number][0]: part for number, part in enumerate(content[count:]) if part is not None}
+    return content[:count], [said] if said else []
 
 
 # --- forecasts, the quick way

@@ -27,13 +27,13 @@ _DIGEST = 66  # characters of a digest in quotes
 _LARGEST = 10**30  # of a number that is printed
 
 
-def mismatch(expected: str, found: str) -> str:
+def mismatch(expected: str, actual: str) -> str:
     """Return the message of a mismatch; every one has this form.
 
     >>> mismatch("an amount of 500.00, as in the decision", money_text(500_000_001))
     'expected an amount of 500.00, as in the decision; found 500.000001'
     """
-    return f"expected {expected}; found {found}"
+    return f"expected {expected}; found {actual}"
 
 
 def short_repr(text: object, most: int = _LONGEST) -> str:
@@ -100,7 +100,7 @@ def instant_text(micros: int) -> str:
     return format_instant(micros) if inside else f"{short_repr(micros)} µs since 1970"
 
 
-def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
+def first_difference(expected: Struct, actual: Struct, quantum: int = 1) -> str:
     """Return the message about the first field in which two structs of one type differ, in printed units.
 
     quantum: units in 1, for quantiles and samples.
@@ -110,7 +110,7 @@ def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
     >>> first_difference(left, right)
     'expected probabilities[0] 0.5; found 0.000000002'
     """
-    path, left, right = _differing_part("", expected, found)
+    path, left, right = _differing_part("", expected, actual)
     name = path.rpartition(".")[2].partition("[")[0]
     if name in {"payout", "payouts"} and type(left) is type(right) is int:
         unit = getattr(expected, "payout_unit", 0) or PROBABILITY
@@ -125,8 +125,8 @@ def _differing_part(path: str, left: Any, right: Any) -> tuple[str, Any, Any]:
             if getattr(left, field) != getattr(right, field):
                 return _differing_part(f"{path}.{name}" if path else name, getattr(left, field), getattr(right, field))
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
-        place = next(place for place in range(len(left)) if left[place] != right[place])
-        return _differing_part(f"{path}[{place}]", left[place], right[place])
+        index = next(index for index in range(len(left)) if left[index] != right[index])
+        return _differing_part(f"{path}[{index}]", left[index], right[index])
     return path, left, right
 
 
@@ -177,7 +177,7 @@ UNITS: dict[str, int] = {
     "cdf": CUMULATIVE,
 }
 # struct.field -> units in 1, if they are not those of other fields of this name; 0: it is a count.
-_OWN: dict[str, int] = {"StatedShares.shares": PROBABILITY, "Spot.weight": 0}
+_FIELD_UNITS: dict[str, int] = {"StatedShares.shares": PROBABILITY, "Spot.weight": 0}
 
 
 def event_json(part: Struct) -> str:
@@ -200,7 +200,7 @@ def _plain(part: Struct) -> dict[str, Any]:
         value = getattr(part, field.name)
         if value is UNSET or value == field.default or field.name == "payout_unit":
             continue
-        unit = _OWN.get(f"{kind}.{field.name}", UNITS.get(field.name, 0))
+        unit = _FIELD_UNITS.get(f"{kind}.{field.name}", UNITS.get(field.name, 0))
         write = (
             partial(_share, parts=parts) if field.name in {"payout", "payouts"} else partial(_number, field.name, unit)
         )

@@ -26,8 +26,8 @@ def pointer_in(command: Struct, field: str, wanted: Any = None) -> str:
     >>> pointer_in(feed, "prices.a/b", 2)
     '/quotes/0/prices/a~1b'
     """
-    if wanted is not None and (places := _pointers_to(command, field, wanted)):
-        return places[0]
+    if wanted is not None and (pointers := _pointers_to(command, field, wanted)):
+        return pointers[0]
     first = _PART.match(field)
     if first is None or not hasattr(command, first["name"] or ""):
         return ""
@@ -52,30 +52,32 @@ def pointer_in(command: Struct, field: str, wanted: Any = None) -> str:
 def _pointers_to(command: Struct, field: str, wanted: Any) -> list[str]:
     """Return the one pointer to a value, in a field of the command, or of the items of its lists; else none."""
     names = field.split(".")
-    found = [*islice(_found(command, names, wanted), 2)]
-    if not found and getattr(command, names[0], None) is None:
+    pointers = [*islice(_pointers_in(command, names, wanted), 2)]
+    if not pointers and getattr(command, names[0], None) is None:
         lists = [name for name in command.__struct_fields__ if _has_items(getattr(command, name), names[0])]
-        inner = (f"/{name}{rest}" for name in lists for rest in _found(getattr(command, name), names, wanted))
-        found = [*islice(inner, 2)]
-    return found if len(found) == 1 else []
+        inner = (
+            f"/{name}{pointer}" for name in lists for pointer in _pointers_in(getattr(command, name), names, wanted)
+        )
+        pointers = [*islice(inner, 2)]
+    return pointers if len(pointers) == 1 else []
 
 
-def _found(part: Any, names: Sequence[str], wanted: Any) -> Iterator[str]:
+def _pointers_in(part: Any, names: Sequence[str], wanted: Any) -> Iterator[str]:
     """Yield the pointers from a part of a command, along these names and any items, to a value.
 
     No field has lists of lists: one that a caller gives may have itself as an item.
     """
     if isinstance(part, list | tuple):
-        for place, item in enumerate(part):
+        for index, item in enumerate(part):
             if not isinstance(item, list | tuple):
-                yield from (f"/{place}{rest}" for rest in _found(item, names, wanted))
+                yield from (f"/{index}{rest}" for rest in _pointers_in(item, names, wanted))
     elif not names:
         if isinstance(part, _SIMPLE) and str(part) == str(wanted):  # of a float, the refusal may have the decimal
             yield ""
     else:
         name, rest = (".".join(names), ()) if isinstance(part, dict) else (names[0], names[1:])
         inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
-        yield from (f"/{escaped(name)}{more}" for more in _found(inner, rest, wanted))
+        yield from (f"/{escaped(name)}{more}" for more in _pointers_in(inner, rest, wanted))
 
 
 def pointer_of(path: str) -> str:

@@ -113,8 +113,8 @@ def _piece(value: Any, name: str) -> dict[str, str]:
 @cache
 def optional_names(kind: type[Struct]) -> tuple[str, ...]:
     """Return the fields of a type of command that its rows have: the reason only if its event has no field for it."""
-    own = {field.name for field in structs.fields(kind) if field.default is not None}
-    return tuple(name for name in NAMES if name not in own)
+    names = {field.name for field in structs.fields(kind) if field.default is not None}
+    return tuple(name for name in NAMES if name not in names)
 
 
 def provenance_of(command: Struct) -> Provenance | UnsetType:

@@ -115,16 +115,16 @@ def _embedded_object(text: str) -> str:
     Braces in strings do not count. A part starts outside of strings. The text is read once, from its end.
     """
     size, action = len(text), text.rfind(_ACTION)
-    outside, inside = [size] * (size + 2), [size] * (size + 2)  # where the first unmatched } after each place is
-    for place in range(size - 1, text.find("{"), -1):
-        character = text[place]
-        after = outside[place + 1]
+    outside, inside = [size] * (size + 2), [size] * (size + 2)  # where the first unmatched } after each index is
+    for index in range(size - 1, text.find("{"), -1):
+        character = text[index]
+        after = outside[index + 1]
         if character == '"':
-            outside[place], inside[place] = inside[place + 1], after
+            outside[index], inside[index] = inside[index + 1], after
             continue
-        inside[place] = inside[place + 2 if character == "\\" else place + 1]
-        outside[place] = place if character == "}" else outside[after + 1] if character == "{" else after
-    actions = [found.start() for found in re.finditer(_ACTION, text)]
+        inside[index] = inside[index + 2 if character == "\\" else index + 1]
+        outside[index] = index if character == "}" else outside[after + 1] if character == "{" else after
+    actions = [match.start() for match in re.finditer(_ACTION, text)]
     for opening in re.finditer("{", text[:action] if action > 0 else ""):
         end = outside[opening.end()]
         within = bisect_left(actions, opening.start())

@@ -461,12 +461,12 @@ def _text(micros: Any) -> str:
 def limits(kind: type[Struct], field: str) -> Meta | None:
     """Return the bounds of a number of a rule set, in 1e-6 if it is an amount, and its unit; None for other fields.
 
-    >>> found = limits(Trading, "least_bet_micros")
-    >>> None if found is None else (found.ge, found.extra)
+    >>> bounds = limits(Trading, "least_bet_micros")
+    >>> None if bounds is None else (bounds.ge, bounds.extra)
     (1, {'unit': "the contest's currency"})
     """
-    [found] = [each for each in structs.fields(kind) if each.name == field]
-    return next(iter(getattr(found.type, "__metadata__", ())), None)
+    [info] = [each for each in structs.fields(kind) if each.name == field]
+    return next(iter(getattr(info.type, "__metadata__", ())), None)
 
 
 def _written(kind: type[Struct], parts: dict[str, Any]) -> type[Struct]:
@@ -550,8 +550,8 @@ def own_fields(rules: RuleSet) -> dict[str, Any]:
     >>> own_fields(RuleSet(name="mine", kernel="ln", least_prize_micros=50_000_000))
     {'kernel': 'ln', 'least_prize': '50'}
     """
-    own = _differing(rules, RuleSet(name=rules.name))
-    return own | ({} if rules.trading is None else {"trading": _differing(rules.trading, Trading())})
+    changed = _differing(rules, RuleSet(name=rules.name))
+    return changed | ({} if rules.trading is None else {"trading": _differing(rules.trading, Trading())})
 
 
 def _differing(rules: Struct, default: Struct) -> dict[str, Any]:
