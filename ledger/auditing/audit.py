@@ -70,16 +70,16 @@ class Audit:
             if start == end:
                 return ()
             self._command(pending, page[start])
-        rest = start
-        while rest < end:
-            rest += self._forecasts.accept(page, rest, self._commands, self._note_lossy)
-            after = _until_another(page, rest + 1, page[rest].command_id)
+        at = start
+        while at < end:
+            at += self._forecasts.accept(page, at, self._commands, self._note_lossy)
+            after = _until_another(page, at + 1, page[at].command_id)
             if after == end:
                 break
-            self._command(page[rest:after], page[after])
-            rest = after
-        self._pending = [*page[rest:]]
-        return [*pending, *page[start:rest]]
+            self._command(page[at:after], page[after])
+            at = after
+        self._pending = [*page[at:]]
+        return [*pending, *page[start:at]]
 
     def take(self, forecasts: Sequence[PlainForecast]) -> Sequence[Recorded] | None:
         """Apply the next rows, which are forecasts; return the rows of the command before them, which is then decided.
@@ -223,12 +223,11 @@ class Audit:
         """Raise Corrupt unless each winner has one prize, in payable units, and the rest of the pool is enough."""
         name: str = recorded.event.contest  # type: ignore[union-attr]
         contest, before = self.state.contests[name], self._paid.get(name, {})
-        unit, rest = contest.payable_unit, contest.pool - contest.paid
+        unit, unpaid = contest.payable_unit, contest.pool - contest.paid
         payable = all(amount > 0 and amount % unit == 0 for amount in paid.values())
-        if not payable or sum(paid.values()) > rest or len(paid) < count or before.keys() & paid.keys():
-            expected = (
-                f"one prize above 0 for each winner, in units of {money_text(unit)}, at most {money_text(rest)} in all"
-            )
+        if not payable or sum(paid.values()) > unpaid or len(paid) < count or before.keys() & paid.keys():
+            most = money_text(unpaid)
+            expected = f"one prize above 0 for each winner, in units of {money_text(unit)}, at most {most} in all"
             total, least = money_text(sum(paid.values())), money_text(min(paid.values()))
             raise _corrupt(recorded, mismatch(expected, f"{count} of {total} in all, the smallest {least}"))
 

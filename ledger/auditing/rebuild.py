@@ -93,13 +93,13 @@ def copied(event: Event, kind: type[Command], **units: int) -> dict[str, Any]:
     >>> copied(events.ContestFinalized(at=0, contest="spring"), commands.FinalizeContest)
     {'at': '1970-01-01T00:00:00Z', 'contest': 'spring'}
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field in _fields_of(type(event)):
         name, value = field.name, getattr(event, field.name)
         if value != field.default and name in kind.__struct_fields__:
             given = in_units(value, units[name]) if name in units else value
-            found[name] = instant_text(value) if is_instant(name) else given
-    return found
+            fields[name] = instant_text(value) if is_instant(name) else given
+    return fields
 
 
 def copies(kind: type[Command], *, lossy: bool = False, **units: int) -> "Rebuilder":
@@ -230,8 +230,8 @@ def _call_fields(
 
 
 def _attempt_fields(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
-    own = {name: getattr(event, name) for name in ("contest", "participant", "period", "attempt")}
-    return {"at": instant_text(event.at)} | own | _call_fields(event, texts)
+    fields = {name: getattr(event, name) for name in ("contest", "participant", "period", "attempt")}
+    return {"at": instant_text(event.at)} | fields | _call_fields(event, texts)
 
 
 def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup) -> Iterator[CommandReading]:

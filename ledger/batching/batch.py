@@ -113,8 +113,8 @@ class Requests:
         self.ids = ids if ids is not None else ids_of(commands)
         self.quick, self._commands = read_quick_forecasts(self.ids, commands), commands
         has_slow = (not isinstance(commands, ForecastColumns) or commands.quick is None) and None in self.quick.at
-        is_slow = [place for place, at in enumerate(self.quick.at) if at is None] if has_slow else ()
-        self.slow = {place: _read_request(self.ids[place], commands[place]) for place in is_slow}
+        is_slow = [index for index, at in enumerate(self.quick.at) if at is None] if has_slow else ()
+        self.slow = {index: _read_request(self.ids[index], commands[index]) for index in is_slow}
 
     @property
     def skips(self) -> bool:
@@ -124,20 +124,20 @@ class Requests:
     def __len__(self) -> int:
         return len(self._commands)
 
-    def __getitem__(self, place: int) -> Request:
-        if place in self.slow:
-            return self.slow[place]
-        if self.quick.measures[place] is not None:  # a question may round its numbers
-            return _read_request(self.ids[place], self._commands[place])
-        [fingerprint] = self.quick.fingerprints(place, place + 1)
-        return Request(self.ids[place], self._commands[place], fingerprint)
+    def __getitem__(self, index: int) -> Request:
+        if index in self.slow:
+            return self.slow[index]
+        if self.quick.measures[index] is not None:  # a question may round its numbers
+            return _read_request(self.ids[index], self._commands[index])
+        [fingerprint] = self.quick.fingerprints(index, index + 1)
+        return Request(self.ids[index], self._commands[index], fingerprint)
 
     def known(self, most: int | None = None) -> list[tuple[str, str | Refused]]:
         """Return the id of each, or of so many of the first, and what it is known by."""
         known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprints(0, most), strict=True)]
-        for place, request in self.slow.items():
-            if place < len(known):
-                known[place] = request.id, request.known_by
+        for index, request in self.slow.items():
+            if index < len(known):
+                known[index] = request.id, request.known_by
         return known
 
 
@@ -225,10 +225,10 @@ class Batch:
             quick = requests.quick.stamped(self.recorded_at)
             instants = self._instants(requests.ids, quick.at)
             remaining = zip(instants, quick.question, quick.participant, quick.measures, strict=True)
-            while (place := self._record_quick(requests.ids, quick, remaining, outcomes)) is not None:
-                outcomes.append(self._outcome(requests[place], None))
+            while (index := self._record_quick(requests.ids, quick, remaining, outcomes)) is not None:
+                outcomes.append(self._outcome(requests[index], None))
         else:
-            outcomes += [self._outcome(requests[place], time) for place, time in enumerate(self._times)]
+            outcomes += [self._outcome(requests[index], time) for index, time in enumerate(self._times)]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
             return [
@@ -407,10 +407,10 @@ class Batch:
         """
         begin = len(outcomes)
         recorded_numbers: dict[int, tuple[str, Sequence[int]]] = {}
-        place = self._accept_quick(quick, remaining, begin, recorded_numbers)
-        if begin in {place, len(ids)}:
-            return place
-        own, commands, events = ids[begin:place], quick.command[begin:place], [*quick.event[begin:place]]
+        end = self._accept_quick(quick, remaining, begin, recorded_numbers)
+        if begin in {end, len(ids)}:
+            return end
+        new_ids, commands, events = ids[begin:end], quick.command[begin:end], [*quick.event[begin:end]]
         for at, numbers in recorded_numbers.items():
             events[at - begin] = log.with_numbers(events[at - begin], *numbers)
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, commands, events)
@@ -419,11 +419,11 @@ class Batch:
         self.position, self.digest = self.position + len(rows), digest
         self._is_whole = len(rows) == len(ids)
         if self._hashed is None or not self._is_whole:
-            self._new += own
-            recorded = map(RecordedCommand, quick.fingerprints(begin, place), span, span)
-            self.commands.recent.update(zip(own, recorded, strict=True))
-        outcomes += map(Receipt, own, span, span)
-        return place
+            self._new += new_ids
+            recorded = map(RecordedCommand, quick.fingerprints(begin, end), span, span)
+            self.commands.recent.update(zip(new_ids, recorded, strict=True))
+        outcomes += map(Receipt, new_ids, span, span)
+        return end
 
     def _accept_quick(
         self, quick: QuickForecasts, remaining: _Remaining, begin: int, numbers: dict[int, tuple[str, Sequence[int]]]
@@ -478,6 +478,6 @@ def _replaced(
     quick: QuickForecasts, begin: int, lasts: Sequence[Standing | None], taking: Mapping[str, _Taking]
 ) -> Iterator[Write]:
     """Return what stood before quick forecasts from an index on, the newest first."""
-    for place in range(begin + len(lasts) - 1, begin - 1, -1):
-        last = lasts[place - begin]
-        yield taking[quick.question[place]].standing, quick.participant[place], _MISSING if last is None else last
+    for index in range(begin + len(lasts) - 1, begin - 1, -1):
+        last = lasts[index - begin]
+        yield taking[quick.question[index]].standing, quick.participant[index], _MISSING if last is None else last

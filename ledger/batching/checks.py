@@ -120,14 +120,14 @@ def _check_prizes(pool: int, least_prize: int) -> None:
 def check_program(state: State) -> None:
     """Raise NewerVersion if the ledger requires a newer version of its writers than this program's."""
     for least, position in state.required.values():
-        if is_older(own := code_version(), least):
-            raise NewerVersion(position, f"writers must be of version {least} or newer, and this process is {own}")
+        if is_older(version := code_version(), least):
+            raise NewerVersion(position, f"writers must be of version {least} or newer, and this process is {version}")
 
 
 def check_required(command: commands.AnyCommand) -> None:
     """Refuses: version_too_new (this program would lock itself out)."""
-    if isinstance(command, commands.RequireVersion) and is_older(own := code_version(), command.version):
-        raise Refused("version_too_new", "version", command.version, f"this process is {own}")
+    if isinstance(command, commands.RequireVersion) and is_older(version := code_version(), command.version):
+        raise Refused("version_too_new", "version", command.version, f"this process is {version}")
 
 
 # The fields with which a command of each type can bring an id; any other id in a command is one that the ledger has.

@@ -162,13 +162,13 @@ class ForecastColumns(Sequence[SubmitForecast]):
         return len(self.ids)
 
     @overload
-    def __getitem__(self, place: int) -> SubmitForecast: ...
+    def __getitem__(self, index: int) -> SubmitForecast: ...
     @overload
-    def __getitem__(self, place: slice) -> "ForecastColumns": ...
-    def __getitem__(self, place: int | slice) -> "SubmitForecast | ForecastColumns":
-        if isinstance(place, slice):
-            return ForecastColumns(**dict(zip(_COLUMNS, (column[place] for column in self.columns), strict=True)))
-        return _command(*(column[place] for column in self.columns))
+    def __getitem__(self, index: slice) -> "ForecastColumns": ...
+    def __getitem__(self, index: int | slice) -> "SubmitForecast | ForecastColumns":
+        if isinstance(index, slice):
+            return ForecastColumns(**dict(zip(_COLUMNS, (column[index] for column in self.columns), strict=True)))
+        return _command(*(column[index] for column in self.columns))
 
     def __iter__(self) -> Iterator[SubmitForecast]:
         return map(_command, *self.columns)
@@ -195,7 +195,7 @@ def read_lines(lines: Sequence[bytes]) -> ForecastColumns | None:
     return ForecastColumns(**dict(zip(_COLUMNS, ([*map(of, read)] for of in _columns_of), strict=True)))
 
 
-_PLACES = 9  # of a probability in the log
+_DECIMALS = 9  # of a probability in the log
 _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
@@ -218,15 +218,15 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
     if (form := _common_form(commands)) == "probability" or (form and len(commands) >= _MANY):
         return _forecasts_of(ids, commands, form)
     forecasts = QuickForecasts.none(len(commands))
-    places: dict[str, list[int]] = {}
-    for place, command in enumerate(commands):
-        places.setdefault(_common_form([command]), []).append(place)
-    for form, own in places.items():
-        if form == "probability" or (form and len(own) >= _MANY):
-            read = _forecasts_of([ids[place] for place in own], [commands[place] for place in own], form)
+    by_form: dict[str, list[int]] = {}
+    for index, command in enumerate(commands):
+        by_form.setdefault(_common_form([command]), []).append(index)
+    for form, indices in by_form.items():
+        if form == "probability" or (form and len(indices) >= _MANY):
+            read = _forecasts_of([ids[index] for index in indices], [commands[index] for index in indices], form)
             for column, part in zip(forecasts, read, strict=True):
-                for place, value in zip(own, part, strict=True):
-                    column[place] = value  # type: ignore[index]
+                for index, value in zip(indices, part, strict=True):
+                    column[index] = value  # type: ignore[index]
     return forecasts
 
 
@@ -255,10 +255,10 @@ def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumn
     names: those of blocks before, to which it adds; a name is then one object, which is found faster and takes memory
     once. read: reads the forecasts again.
     """
-    ids, own, questions, participants, at, command, event = _unpacked(sent)
+    ids, block_names, questions, participants, at, command, event = _unpacked(sent)
     if len(names) > _MOST_NAMES:
         names.clear()
-    name_of = [names.setdefault(name, name) for name in own].__getitem__
+    name_of = [names.setdefault(name, name) for name in block_names].__getitem__
     names_of = [*map(name_of, questions)], [*map(name_of, participants)]
     quick = QuickForecasts(at, *names_of, command, event, [None] * len(ids))
     return ForecastColumns.of_quick(ids, quick, read)
@@ -272,8 +272,8 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
     if {*map(type, chain.from_iterable(fields))} == {NoneType}:
         return "probability"
     kinds = [{*map(type, column)} for column in zip(*fields, strict=True)]
-    [(field, own), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
-    if others or field not in _MEASURED or NoneType in own:
+    [(field, field_types), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
+    if others or field not in _MEASURED or NoneType in field_types:
         return ""
     return field if {*map(type, map(attrgetter("probability"), commands))} == {NoneType} else ""
 
@@ -300,21 +300,21 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     """Return the forecasts of commands from the columns of their fields. field: the one that the numbers are of."""
     faults = set[int]()
     ats, commands = _instants(instants, faults), _ids(ids, faults)
-    asked, by = _names(questions, faults), _names(participants, faults)
+    question_texts, by = _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     given: Sequence[object]
     measures: Sequence[Measures | None] = [None] * len(ids)
     if field == "probability":
         given = units = _probabilities(numbers, faults)
-        events = log.forecast_texts(texts_of_at, asked, by, units)
+        events = log.forecast_texts(texts_of_at, question_texts, by, units)
     else:
         given, measures = _measures(field, numbers, faults)
-        events = log.forecast_heads(texts_of_at, asked, by)
-    contents = forecast_contents(asked, by, texts_of_at, given)
+        events = log.forecast_heads(texts_of_at, question_texts, by)
+    contents = forecast_contents(question_texts, by, texts_of_at, given)
     named = log.command_texts(commands, map(log.fingerprint, contents))
     begins: list[int | None] = [*ats]
-    for place in faults:
-        begins[place] = None
+    for index in faults:
+        begins[index] = None
     return QuickForecasts(begins, questions, participants, named, events, measures)
 
 
@@ -326,19 +326,19 @@ def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[
     """
     contents, measures = [""] * len(given), list[Measures | None]([None]) * len(given)
     for first in range(0, len(given), _AT_ONCE):
-        places: Sequence[int] = range(first, min(first + _AT_ONCE, len(given)))
-        own = [*map(given.__getitem__, places)]
-        if (text := _numbers_text(field, own)) is None:
-            places = [place for place in places if _numbers_text(field, [given[place]])]
-            own = [*map(given.__getitem__, places)]
-            text = _numbers_text(field, own)
+        indices: Sequence[int] = range(first, min(first + _AT_ONCE, len(given)))
+        lists = [*map(given.__getitem__, indices)]
+        if (text := _numbers_text(field, lists)) is None:
+            indices = [index for index in indices if _numbers_text(field, [given[index]])]
+            lists = [*map(given.__getitem__, indices)]
+            text = _numbers_text(field, lists)
         if text is not None:
             least = _HEIGHTS if field == "cdf" else 0
-            for place, (content, numbers) in zip(places, read_measures(field, text, own, least), strict=True):
+            for index, (content, numbers) in zip(indices, read_measures(field, text, lists, least), strict=True):
                 if numbers is not None and (field != "cdf" or numbers.places == _HEIGHTS):
-                    measures[place] = numbers
-                    contents[place] = json.encode(numbers.units).decode() if field == "cdf" else content
-    faults.update(place for place, numbers in enumerate(measures) if numbers is None)
+                    measures[index] = numbers
+                    contents[index] = json.encode(numbers.units).decode() if field == "cdf" else content
+    faults.update(index for index, numbers in enumerate(measures) if numbers is None)
     return [numbers_content(field, content) for content in contents], measures
 
 
@@ -370,7 +370,7 @@ def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:
             if int(micros.min()) >= values.FIRST_INSTANT:
                 return micros.tolist()  # type: ignore[no-any-return]
     read = [*map(_micros, texts)]
-    faults.update(place for place, instant in enumerate(read) if instant is None)
+    faults.update(index for index, instant in enumerate(read) if instant is None)
     return [instant or 0 for instant in read]
 
 
@@ -389,11 +389,11 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
     """
     texts = [*map(str, _of_type(given, {str, Decimal}, faults))]
     if not _all_match(texts, _PROBABILITIES):
-        faults.update(place for place, text in enumerate(texts) if not _PROBABILITY(text))
+        faults.update(index for index, text in enumerate(texts) if not _PROBABILITY(text))
         texts = [text if _PROBABILITY(text) else "0.0" for text in texts]
-    units = [int(text[2:].ljust(_PLACES, "0")) for text in texts]
+    units = [int(text[2:].ljust(_DECIMALS, "0")) for text in texts]
     if units and min(units) < _LEAST:
-        faults.update(place for place, number in enumerate(units) if number < _LEAST)
+        faults.update(index for index, number in enumerate(units) if number < _LEAST)
     return units
 
 
@@ -402,7 +402,7 @@ def _names(given: Sequence[Any], faults: set[int]) -> list[str]:
     names = _of_type(given, {str}, faults)
     texts = {name: _name_text(name) for name in {*names}}
     if not all(texts.values()):
-        faults.update(place for place, name in enumerate(names) if not texts[name])
+        faults.update(index for index, name in enumerate(names) if not texts[name])
     return [*map(texts.__getitem__, names)]
 
 
@@ -414,7 +414,7 @@ def _ids(given: Sequence[Any], faults: set[int]) -> list[str]:
     if is_plain and ids and all(ids) and max(map(len, ids)) <= values.ID_LENGTH:
         return [f'"{command_id}"' for command_id in ids]
     texts = [*map(_id_text, ids)]
-    faults.update(place for place, text in enumerate(texts) if not text)
+    faults.update(index for index, text in enumerate(texts) if not text)
     return texts
 
 
@@ -422,7 +422,7 @@ def _of_type(given: Sequence[Any], types: set[type], faults: set[int]) -> Sequen
     """Return values of these types, and an empty text in place of each other one, which is a fault."""
     if {*map(type, given)} <= types:
         return given
-    faults.update(place for place, value in enumerate(given) if type(value) not in types)
+    faults.update(index for index, value in enumerate(given) if type(value) not in types)
     return [value if type(value) in types else "" for value in given]
 
 

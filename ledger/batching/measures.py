@@ -44,14 +44,14 @@ def read_measures(
     firsts = lasts - counts
     exponents, are_sound, mantissas = _exponents(signs, begins, ends)
     units, digits, decimals = _integers(signs, begins, mantissas)
-    own = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), places)  # of each forecast
-    shifts = own[owners] - decimals + exponents
+    scales = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), places)  # of each forecast
+    shifts = scales[owners] - decimals + exponents
     are_sound &= digits + shifts <= _DIGITS
     units *= (10 ** np.arange(_DIGITS + 1))[np.minimum(shifts, _DIGITS)]
     are_sound[1:] &= (units[1:] >= units[:-1]) | (owners[1:] != owners[:-1])
     sound, numbers, written = np.logical_and.reduceat(are_sound, firsts).tolist(), units.tolist(), text.decode()
     spans = (begins[firsts] - 1).tolist(), (ends[lasts - 1] + 1).tolist(), firsts.tolist(), lasts.tolist()
-    for is_sound, each, begin, end, first, last in zip(sound, own.tolist(), *spans, strict=True):
+    for is_sound, each, begin, end, first, last in zip(sound, scales.tolist(), *spans, strict=True):
         yield f"[{written[begin:end]}]", Measures(field, each, numbers[first:last]) if is_sound else None
 
 

@@ -137,26 +137,26 @@ class CommandIndex:
         import numpy as np  # noqa: PLC0415 - short logs do without
 
         wanted, hashes, order = ids if isinstance(ids, HashedIds) else self.hashed(ids)
-        places: list[tuple[int, str]] = []
+        candidates: list[tuple[int, str]] = []
         for run, positions in self.runs:
             begins = np.searchsorted(run, hashes)
             for index in np.flatnonzero(run[np.minimum(begins, len(run) - 1)] == hashes).tolist():
                 command_id, end = wanted[order[index]], np.searchsorted(run, hashes[index], "right")
-                places += [(position, command_id) for position in positions[begins[index] : end].tolist()]
-        return dict(_read_commands(sorted(places), read))
+                candidates += [(position, command_id) for position in positions[begins[index] : end].tolist()]
+        return dict(_read_commands(sorted(candidates), read))
 
     def are_many(self, count: int) -> bool:
         """Return whether there are older commands, or would be after so many more."""
         return bool(self.runs) or count > RECENT
 
 
-def _read_commands(places: list[tuple[int, str]], read: ReadRows) -> Iterator[tuple[str, RecordedCommand]]:
+def _read_commands(candidates: list[tuple[int, str]], read: ReadRows) -> Iterator[tuple[str, RecordedCommand]]:
     """Yield those of the commands whose events begin at these log positions, in increasing order."""
     rows: list[Recorded] = []
-    for number, (first, command_id) in enumerate(places):
+    for number, (first, command_id) in enumerate(candidates):
         at = first - rows[0].position if rows else 0
         if at + 1 >= len(rows):  # the row after a command tells where it ends
-            rows, at = _rows_from(first, read, min(PAGE, 2 * (len(places) - number))), 0
+            rows, at = _rows_from(first, read, min(PAGE, 2 * (len(candidates) - number))), 0
         if rows[at].command_id != command_id:
             continue  # another id with this hash
         while rows[-1].command_id == command_id and (more := _rows_from(rows[-1].position, read, PAGE)[1:]):

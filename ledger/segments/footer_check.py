@@ -160,14 +160,14 @@ def _check_group(body: _Body, group: Struct, number: int, table: Any, model: Str
 
 def _check_chunk(body: _Body, chunk: Struct, leaf: _Leaf) -> int:
     """Check the next chunk, and what the footer says about it; return its bytes before compression."""
-    start, found, what = body.at, _struct(chunk, 3), f"the column {leaf.path[0].decode()!r}"
-    pages = [*_pages(body.take(_number(found, 7)), start)]
+    start, column, what = body.at, _struct(chunk, 3), f"the column {leaf.path[0].decode()!r}"
+    pages = [*_pages(body.take(_number(column, 7)), start)]
     _check_pages(pages, leaf)
-    codec, (of_encodings, encodings) = _number(found, 4), found.get(2, (LIST, (INT, [])))[1]
+    codec, (of_encodings, encodings) = _number(column, 4), column.get(2, (LIST, (INT, [])))[1]
     kinds = Counter((page.kind, page.encoding) for page in pages)
     if codec not in _CODECS or of_encodings != INT or sorted(encodings) != sorted({_RLE, *(each for _, each in kinds)}):
         raise ValueError(f"{what} has other encodings than its footer says")
-    stated = [{number: value for number, (_, value) in each.items()} for each in _structs(found, 13)]
+    stated = [{number: value for number, (_, value) in each.items()} for each in _structs(column, 13)]
     if len(stated) != len(kinds) or Counter({(each.get(1), each.get(2)): each.get(3) for each in stated}) != kinds:
         raise ValueError(f"{what} has other pages than its footer says")
     if not codec and any(page.fields[2] != page.fields[3] for page in pages):
@@ -183,8 +183,8 @@ def _check_chunk(body: _Body, chunk: Struct, leaf: _Leaf) -> int:
         7: (LONG, body.at - start),
         9: (LONG, data[0] if data else 0),
         12: _Maybe(STRUCT, _statistics(leaf.values, len(leaf.levels), leaf.element)),
-        13: _Maybe(LIST, (STRUCT, _structs(found, 13))),
-        16: _Maybe(STRUCT, _sizes(leaf, _struct(found, 16) if _DELTA_TEXTS in encodings else {})),
+        13: _Maybe(LIST, (STRUCT, _structs(column, 13))),
+        16: _Maybe(STRUCT, _sizes(leaf, _struct(column, 16) if _DELTA_TEXTS in encodings else {})),
     }
     if pages and pages[0].kind == _DICTIONARY:
         metadata[11] = (LONG, start)
@@ -204,8 +204,8 @@ def _pages(data: bytes, start: int) -> Iterator[_Page]:
         if write_struct(fields) != data[at:end]:
             raise ValueError("the header of a page can be read in two ways")
         kind, size = _number(fields, 1), _number(fields, 3)
-        own = _struct(fields, 7 if kind == _DICTIONARY else 5)
-        yield _Page(start + at, fields, kind, _number(own, 2), _number(fields, 2) + end - at)
+        page_header = _struct(fields, 7 if kind == _DICTIONARY else 5)
+        yield _Page(start + at, fields, kind, _number(page_header, 2), _number(fields, 2) + end - at)
         at = end + size
     if at > len(data):
         raise ValueError("the last page of a column goes on after its end")
@@ -223,8 +223,8 @@ def _check_pages(pages: list[_Page], leaf: _Leaf) -> None:
         else:
             end = min(begin + _number(_struct(page.fields, 5), 1), len(leaf.levels))
             statistics = _statistics(leaf.values[before[begin] : before[end]], end - begin, leaf.element)
-            own = {1: (INT, end - begin), 2: (INT, page.encoding), 3: (INT, _RLE), 4: (INT, _RLE)}
-            expected[5] = STRUCT, own | {5: _Maybe(STRUCT, statistics)}
+            header = {1: (INT, end - begin), 2: (INT, page.encoding), 3: (INT, _RLE), 4: (INT, _RLE)}
+            expected[5] = STRUCT, header | {5: _Maybe(STRUCT, statistics)}
             begin = end
         _compare(page.fields, expected, f"PageHeader of the column {leaf.path[0].decode()!r}")
     if begin != len(leaf.levels):
@@ -272,8 +272,8 @@ def _plain(value: Any, element: Struct) -> bytes:
         if pyarrow().types.is_timestamp(value.type):
             value = value.cast(pyarrow().int64())
         return np.array(value.as_py(), kind).tobytes()
-    found: str | bytes = value.as_py()
-    return found.encode() if isinstance(found, str) else found
+    plain: str | bytes = value.as_py()
+    return plain.encode() if isinstance(plain, str) else plain
 
 
 def _sizes(leaf: _Leaf, stated: Struct) -> dict[int, Any]:
@@ -321,25 +321,25 @@ def _number(fields: Struct, number: int) -> int:
     return int(value)
 
 
-def _compare(found: Struct, expected: dict[int, Any], what: str) -> None:
+def _compare(actual: Struct, expected: dict[int, Any], what: str) -> None:
     """Raise ValueError if a struct has other fields than expected, or a field has another value."""
-    for number in sorted(found.keys() | expected.keys()):
-        right, place = expected.get(number), f"{what}, field {number}"
-        if number not in found:
+    for number in sorted(actual.keys() | expected.keys()):
+        right, where = expected.get(number), f"{what}, field {number}"
+        if number not in actual:
             if not isinstance(right, _Maybe):
-                raise ValueError(f"it lacks what Parquet needs ({place})")
+                raise ValueError(f"it lacks what Parquet needs ({where})")
         elif right is None:
-            raise ValueError(f"it says what this version does not know ({place})")
+            raise ValueError(f"it says what this version does not know ({where})")
         else:
-            _compare_values(found[number], (right[0], right[1]), place)
+            _compare_values(actual[number], (right[0], right[1]), where)
 
 
-def _compare_values(found: tuple[int, Any], right: tuple[int, Any], place: str) -> None:
-    kind, value = found
+def _compare_values(actual: tuple[int, Any], right: tuple[int, Any], where: str) -> None:
+    kind, value = actual
     if kind == right[0] == STRUCT:
-        _compare(value, right[1], place)
+        _compare(value, right[1], where)
     elif kind == right[0] == LIST and value[0] == right[1][0] and len(value[1]) == len(right[1][1]):
         for each, other in zip(value[1], right[1][1], strict=True):
-            _compare_values((value[0], each), (value[0], other), place)
+            _compare_values((value[0], each), (value[0], other), where)
     elif (kind, value) != right:
-        raise ValueError(f"it says something that its rows do not have ({place})")
+        raise ValueError(f"it says something that its rows do not have ({where})")

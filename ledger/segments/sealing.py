@@ -219,8 +219,8 @@ class _Unwritten:
 
     def digest(self, position: int) -> str:
         """Return the digest of the row at a log position."""
-        place = position - self.before.position - 1
-        return self.digests[32 * place : 32 * place + 32].hex()
+        index = position - self.before.position - 1
+        return self.digests[32 * index : 32 * index + 32].hex()
 
 
 @contextmanager

@@ -157,9 +157,9 @@ def _by_question(table: Any) -> Any:
 def _question_order(column: Any) -> Any:
     """Return the order of rows by the id of their question, so that some questions are read without the others."""
     labels = column.dictionary.to_pylist()
-    place = np.empty(len(labels), np.int64)
-    place[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
-    return row_numbers(np.argsort(place[numpy_array(column.indices)], kind="stable"))
+    rank = np.empty(len(labels), np.int64)
+    rank[sorted(range(len(labels)), key=labels.__getitem__)] = np.arange(len(labels))
+    return row_numbers(np.argsort(rank[numpy_array(column.indices)], kind="stable"))
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:
@@ -216,7 +216,7 @@ def _quotes(records: Sequence[Recorded], schema: Any) -> Any:
     counts = [len(event.quotes) for event in events_of]
     columns = [
         pa.array(np.repeat(np.array([recorded.position for recorded in records], np.int64), counts)),
-        pa.array([place for count in counts for place in range(count)], pa.int32()),
+        pa.array([index for count in counts for index in range(count)], pa.int32()),
         _names([quote.question for quote in quotes]),
         *(_lists([getattr(quote, side) for quote in quotes], schema.field(side)) for side in SIDES),
     ]
@@ -296,8 +296,8 @@ def no_rows(schema: Any) -> Any:
 
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
-    found = column.combine_chunks().cast(pyarrow().int64())
-    return numpy_array(found) if missing is None else np.where(_values(found.is_valid()), _values(found), missing)
+    whole = column.combine_chunks().cast(pyarrow().int64())
+    return numpy_array(whole) if missing is None else np.where(_values(whole.is_valid()), _values(whole), missing)
 
 
 def labelled(column: Any) -> tuple[list[str], Any]:
@@ -348,13 +348,13 @@ def provenances(table: Any) -> Sequence[Provenance | UnsetType]:
     """Return the provenance of each row; UNSET if it has none, or the column was not read. Raises Corrupt."""
     if "provenance" not in table.schema.names or table["provenance"].null_count == len(table):
         return [UNSET] * len(table)
-    found: list[Provenance | UnsetType] = []
+    result: list[Provenance | UnsetType] = []
     for position, text in zip(integers(table["position"]).tolist(), table["provenance"].to_pylist(), strict=True):
         try:
-            found.append(UNSET if text is None else _provenance.decode(text))
+            result.append(UNSET if text is None else _provenance.decode(text))
         except log.UNREADABLE as error:
             raise Corrupt(position, f"this version cannot read the provenance: {error}", "schemas") from None
-    return found
+    return result
 
 
 def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
@@ -375,18 +375,19 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
     order, previous = np.argsort(position, kind="stable"), before.digest
     for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
-        own, page = quotes.take(row_numbers(quoted)), order[begin:last]
+        page_quotes, page = quotes.take(row_numbers(quoted)), order[begin:last]
         typed = page < len(forecasts)
-        made, rest = forecasts.take(row_numbers(page[typed])), others.take(row_numbers(page[~typed] - len(forecasts)))
+        made = forecasts.take(row_numbers(page[typed]))
+        page_others = others.take(row_numbers(page[~typed] - len(forecasts)))
         heads, ends = _heads(made), _forecast_ends(made)
-        if len(rest) or len(own):  # quotes without an event are refused
-            place = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
-            others_end = _joined(*log.event_parts(_with_quotes(rest, own)["event"]))
-            heads = pa.concat_arrays([heads, _heads(rest)]).take(place)
-            ends = pa.concat_arrays([ends, others_end]).take(place)
+        if len(page_others) or len(page_quotes):  # quotes without an event are refused
+            row_order = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
+            others_end = _joined(*log.event_parts(_with_quotes(page_others, page_quotes)["event"]))
+            heads = pa.concat_arrays([heads, _heads(page_others)]).take(row_order)
+            ends = pa.concat_arrays([ends, others_end]).take(row_order)
         rows, previous = log.chain_rows(previous, heads.to_pylist(), ends.to_pylist())
         _check_forecasts(made)
-        _check_others(rest)
+        _check_others(page_others)
         yield rows
 
 
@@ -409,16 +410,16 @@ def _check_forecasts(made: Any) -> None:
     known = compute.is_in(form, pyarrow().array([*_FORMS, None], pyarrow().string()))
     right = compute.and_(compute.equal(made["made"], compute.is_valid(form)), known)
     if not compute.all(right, min_count=0).as_py():
-        place = compute.index(right, False).as_py()
-        raise _says_another(made, place, "made" if known[place].as_py() else "form")
+        row = compute.index(right, False).as_py()
+        raise _says_another(made, row, "made" if known[row].as_py() else "form")
 
 
-def _check_others(rest: Any) -> None:
+def _check_others(others: Any) -> None:
     """Check the columns of which the rows of other events are not made, but for digests. Raises Corrupt."""
-    types, instants = rest["type"].to_pylist(), integers(rest["claimed_at"]).tolist()
-    for place, (tag, at, text) in enumerate(zip(types, instants, rest["event"].to_pylist(), strict=True)):
+    types, instants = others["type"].to_pylist(), integers(others["claimed_at"]).tolist()
+    for row, (tag, at, text) in enumerate(zip(types, instants, others["event"].to_pylist(), strict=True)):
         if not text.startswith(f'{{"type":"{tag}","at":{at},') and (tag, at) != _type_and_instant(text):
-            raise _says_another(rest, place, "type or claimed_at")
+            raise _says_another(others, row, "type or claimed_at")
 
 
 def sealed_digests(columns: SegmentColumns) -> dict[int, str]:
@@ -428,9 +429,9 @@ def sealed_digests(columns: SegmentColumns) -> dict[int, str]:
     """
     compute, table = pyarrow().compute, columns.others
     finalizes = compute.equal(table["type"].cast(pyarrow().string()), _FINALIZED)
-    own = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
-    digests = [b"" if digest is None else digest for digest in own["digest"].to_pylist()]
-    return {at: digest.hex() for at, digest in zip(integers(own["position"]).tolist(), digests, strict=True)}
+    chosen = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
+    digests = [b"" if digest is None else digest for digest in chosen["digest"].to_pylist()]
+    return {at: digest.hex() for at, digest in zip(integers(chosen["position"]).tolist(), digests, strict=True)}
 
 
 def _type_and_instant(text: str) -> tuple[str, int]:
@@ -442,8 +443,8 @@ def _type_and_instant(text: str) -> tuple[str, int]:
     return events.TAGS[type(event)], event.at
 
 
-def _says_another(table: Any, place: int, column: str) -> Corrupt:
-    return says_another(int(integers(table["position"])[place]), column)
+def _says_another(table: Any, row: int, column: str) -> Corrupt:
+    return says_another(int(integers(table["position"])[row]), column)
 
 
 def says_another(position: int, column: str) -> Corrupt:
@@ -481,8 +482,8 @@ def _with_quotes(others: Any, quotes: Any) -> Any:
         return others
     pa, position = pyarrow(), integers(quotes["position"])
     begins = np.flatnonzero(np.diff(position, prepend=position[0] - 1))
-    places = np.arange(len(position)) - np.repeat(begins, np.diff(begins, append=len(position)))
-    if (misplaced := np.flatnonzero(integers(quotes["place"]) != places)).size:
+    numbers = np.arange(len(position)) - np.repeat(begins, np.diff(begins, append=len(position)))
+    if (misplaced := np.flatnonzero(integers(quotes["place"]) != numbers)).size:
         raise Corrupt(int(position[misplaced[0]]), "the places of its quotes do not go from 0 on", "store")
     groups = pa.ListArray.from_arrays(pa.array([*begins, len(position)], pa.int32()), _quote_texts(quotes))
     texts = others["event"].to_pylist()

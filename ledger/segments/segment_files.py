@@ -84,8 +84,8 @@ class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def files(self) -> tuple[SegmentFile, ...]:
         """All files."""
-        own = (self.forecasts, self.others)
-        return own if self.quotes is UNSET else (*own, self.quotes)
+        both = (self.forecasts, self.others)
+        return both if self.quotes is UNSET else (*both, self.quotes)
 
     @property
     def end(self) -> Checkpoint:
@@ -205,10 +205,10 @@ def check_file(folder: Path, entry: SegmentFile, position: int) -> None:
     """
     path = folder / entry.name
     try:
-        found = describe_file(path, entry.rows)
+        actual = describe_file(path, entry.rows)
     except OSError as error:
         raise Corrupt(position, f"{redacted(path)}: {error.strerror or error}; {RESTORE}", "store") from None
-    if found != entry:
+    if actual != entry:
         raise Corrupt(position, f"{redacted(path)}: the file was changed after it was sealed; {RESTORE}", "store")
 
 
@@ -271,7 +271,7 @@ def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str,
 
     with parquet.ParquetWriter(file, table.schema, **options) as writer:
         for begin in range(0, len(table), _GROUP) or [0]:
-            writer.write_table(_with_own_labels(table.slice(begin, _GROUP), names))
+            writer.write_table(_with_used_labels(table.slice(begin, _GROUP), names))
 
 
 def says(table: Any, name: str) -> bool:
@@ -285,11 +285,11 @@ def _dictionaries(schema: Any) -> list[str]:
     return [field.name for field in schema if pyarrow().types.is_dictionary(field.type)]
 
 
-def _with_own_labels(rows: Any, names: Sequence[str]) -> Any:
+def _with_used_labels(rows: Any, names: Sequence[str]) -> Any:
     """Return rows whose columns of ids have the labels of these rows alone: a row group has a copy of all labels."""
     for name in names:
-        place, kind = rows.schema.get_field_index(name), rows.schema.field(name).type
-        rows = rows.set_column(place, rows.schema.field(name), rows[name].cast(kind.value_type).dictionary_encode())
+        index, kind = rows.schema.get_field_index(name), rows.schema.field(name).type
+        rows = rows.set_column(index, rows.schema.field(name), rows[name].cast(kind.value_type).dictionary_encode())
     return rows
 
 
@@ -314,7 +314,7 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
             tables.append(no_rows(schema))
             continue
         with _opened(folder, entry, schema, segment.first) as file:
-            tables.append(_read(file, schema, without, range(file.found.num_row_groups)))
+            tables.append(_read(file, schema, without, range(file.parquet.num_row_groups)))
     return SegmentColumns(*tables)
 
 
@@ -326,15 +326,15 @@ def check_statements(folder: Path, segment: Segment) -> None:
     for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
         if entry is not UNSET:
             with _opened(folder, entry, schema, segment.first) as file:
-                own = pyarrow().schema([schema.field(name) for name in file.found.schema_arrow.names])
-                check_footer(file.bytes, own, _row_groups(file, own))
+                columns = pyarrow().schema([schema.field(name) for name in file.parquet.schema_arrow.names])
+                check_footer(file.bytes, columns, _row_groups(file, columns))
 
 
 def _row_groups(file: "_Opened", schema: Any) -> Iterator[Any]:
     """Return the rows of each row group. Raises ValueError: together they are too many for the file."""
     file.sizes.rows_together(file.bytes)
     total = 0
-    for group in range(file.found.num_row_groups):
+    for group in range(file.parquet.num_row_groups):
         table = _read(file, schema, (), [group])
         total += sum(decoded_bytes(chunk) for column in table.columns for chunk in column.chunks)
         file.sizes.check(total)
@@ -357,8 +357,8 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
         return table
     column = table["question"].combine_chunks()
     wanted = {*questions}
-    asked = np.array([label in wanted for label in column.dictionary.to_pylist()], bool)
-    return table.filter(chosen(asked[numpy_array(column.indices)]))
+    is_wanted = np.array([label in wanted for label in column.dictionary.to_pylist()], bool)
+    return table.filter(chosen(is_wanted[numpy_array(column.indices)]))
 
 
 @contextmanager
@@ -376,9 +376,9 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
             with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
-                found = file.schema_arrow.names
-                if found != [name for name in schema.names if name in found or name not in _NEWER]:
-                    raise ValueError(f"its columns are {', '.join(found)}")
+                column_names = file.schema_arrow.names
+                if column_names != [name for name in schema.names if name in column_names or name not in _NEWER]:
+                    raise ValueError(f"its columns are {', '.join(column_names)}")
                 yield _Opened(file, opened, sizes)
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -386,7 +386,7 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
 
 
 def _status(path: Path) -> tuple[int, ...]:
-    """Return what tells a file from another one in its place; nothing for a remote file."""
+    """Return what tells a file from another one of its name; nothing for a remote file."""
     if not isinstance(path, Path):
         return ()
     status = path.lstat()
@@ -396,7 +396,7 @@ def _status(path: Path) -> tuple[int, ...]:
 class _Opened(NamedTuple):
     """A file of a segment: as pyarrow reads it, its bytes, and what decoding it gives."""
 
-    found: Any
+    parquet: Any
     bytes: IO[bytes]
     sizes: ParquetSizes
 
@@ -405,7 +405,7 @@ class _Opened(NamedTuple):
 def _metadata(path: Path, digest: str, status: tuple[int, ...]) -> tuple[Any, ParquetSizes]:  # noqa: ARG001 - parts of the key
     """Return the metadata of a Parquet file, and its sizes; each of many tasks reads a few rows of the same files.
 
-    digest, status: tell the file from another one in its place.
+    digest, status: tell the file from another one of its name.
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
@@ -421,25 +421,25 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
     (metadata, sizes), name = _metadata(path, digest, status), "question"
     with open_regular(path) as opened, parquet.ParquetFile(opened, metadata=metadata, read_dictionary=[name]) as file:
         groups = range(file.num_row_groups)
-        column, found, end = _decoded(_Opened(file, opened, sizes), [name], groups)[name], list[Ends](), 0
+        column, ends, end = _decoded(_Opened(file, opened, sizes), [name], groups)[name], list[Ends](), 0
         for rows in (metadata.row_group(group).num_rows for group in groups):
             ids, _ = labelled(column.slice(end, rows))
-            found.append((min(ids), max(ids)) if ids else None)
+            ends.append((min(ids), max(ids)) if ids else None)
             end += rows
-        return found
+        return ends
 
 
 def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
     """Return the columns of some row groups, but for those named. What a file states about its values is not used."""
     fields = [field for field in schema if field.name not in without]
-    own = {*file.found.schema_arrow.names}
-    found = _decoded(file, [field.name for field in fields if field.name in own], groups)
-    size = sum(file.found.metadata.row_group(group).num_rows for group in groups)
+    present = {*file.parquet.schema_arrow.names}
+    decoded = _decoded(file, [field.name for field in fields if field.name in present], groups)
+    size = sum(file.parquet.metadata.row_group(group).num_rows for group in groups)
     for field in fields:
-        if field.name in _NEWER and field.name not in own:
+        if field.name in _NEWER and field.name not in present:
             nothing = pyarrow().scalar(None if field.nullable else False, field.type)
-            found[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
-    columns = [found[field.name].cast(field.type) for field in fields]
+            decoded[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
+    columns = [decoded[field.name].cast(field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
@@ -457,16 +457,16 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
     """
     sizes, total = file.sizes, 0
     few = sizes.rows_together(file.bytes, names, groups)
-    table = file.found.read_row_groups(groups, [name for name in names if name not in few])
+    table = file.parquet.read_row_groups(groups, [name for name in names if name not in few])
     columns = {name: table[name] for name in table.schema.names}
     for column in columns.values():
         sizes.check(total := total + sum(map(decoded_bytes, column.chunks)))
     for name, count in few.items():
         chunks = []
-        for batch in file.found.iter_batches(count, row_groups=groups, columns=[name]):
+        for batch in file.parquet.iter_batches(count, row_groups=groups, columns=[name]):
             sizes.check(total := total + batch.nbytes)
             chunks.append(batch.column(0))
-        columns[name] = pyarrow().chunked_array(chunks, file.found.schema_arrow.field(name).type)
+        columns[name] = pyarrow().chunked_array(chunks, file.parquet.schema_arrow.field(name).type)
     return columns
 
 
@@ -475,5 +475,5 @@ def _may_have(ends: Ends, questions: Sequence[str]) -> bool:
     if ends is None:
         return False
     least, greatest = ends
-    place = bisect_left(questions, least)
-    return place < len(questions) and questions[place] <= greatest
+    index = bisect_left(questions, least)
+    return index < len(questions) and questions[index] <= greatest

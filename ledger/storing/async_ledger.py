@@ -71,11 +71,11 @@ class AsyncLedger:
         if isinstance(command, PayPrizes):  # nobody waits while prizes are computed
             return await asyncio.to_thread(self._ledger.handle, command, command_id)
         begun = instrumentation.now_ns()
-        own = _Sent(command, command.id if command_id is None else command_id, asyncio.Future())
-        self._queue.append(own)
+        sent = _Sent(command, command.id if command_id is None else command_id, asyncio.Future())
+        self._queue.append(sent)
         if self._leader is None:
             self._leader = asyncio.create_task(self._lead())
-        return self._ledger._answer(command, await own.outcome, begun)
+        return self._ledger._answer(command, await sent.outcome, begun)
 
     async def handle_many(
         self, commands: Iterable[AnyCommand], *, atomic: bool = False, recorded_at: Iterable[Any] | None = None
@@ -282,7 +282,7 @@ class AsyncConsumer:
             keep = partial(self._call, loop, consumer.Consumer.keep)
             async for recorded in AsyncSubscription(self._ledger, self._news, self._reached(), keep):
                 yield recorded
-                await asyncio.to_thread(self._call, loop, lambda own, recorded=recorded: own.move(recorded))
+                await asyncio.to_thread(self._call, loop, lambda cursor, recorded=recorded: cursor.move(recorded))
         except Unavailable:
             if not self._news.is_ended:
                 raise

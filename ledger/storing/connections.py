@@ -27,7 +27,7 @@ class ServerAddress(NamedTuple):
     schema: str
 
     @property
-    def place(self) -> str:
+    def identity(self) -> str:
         """The server and the database, as the URL names them, without user and password."""
         given = [str(self.parameters.get(name, "")) for name in ("service", "host", "port", "dbname", "options")]
         return "\0".join((*given, self.schema))

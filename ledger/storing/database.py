@@ -76,9 +76,9 @@ def grouped(rows: Iterable[NewRow]) -> list[NewRows]:
     """
     groups: list[tuple[int, str, list[str | bytes]]] = []
     for position, topic, row in rows:
-        first, last_topic, own = groups[-1] if groups else (0, "", [])
-        if own and (position, topic) == (first + len(own), last_topic):
-            own.append(row)
+        first, last_topic, texts = groups[-1] if groups else (0, "", [])
+        if texts and (position, topic) == (first + len(texts), last_topic):
+            texts.append(row)
         else:
             groups.append((position, topic, [row]))
     return [NewRows(*group) for group in groups]
@@ -92,7 +92,7 @@ UNTYPED = object()  # in place of a type, for rows that are kept without one
 
 
 class Fault(NamedTuple):
-    """A fault that a database finds in its own file; position: the log position, 0 if unknown."""
+    """A fault that a database finds in its file; position: the log position, 0 if unknown."""
 
     position: int
     message: str
@@ -119,7 +119,7 @@ class Rows(Protocol):
     """
 
     location: str
-    place: str = ""  # see `StoredLog`
+    identity: str = ""  # see `StoredLog`
     limits: TimeLimits = TimeLimits.usual()
 
     def select(self, after: int, limit: int) -> StoredRows:
@@ -160,7 +160,7 @@ class Rows(Protocol):
     def heads(self, most: int) -> Sequence[tuple[str, int]]:  # noqa: ARG002 - others need it
         """Return the names and last log positions of the ledgers of the store, or of the first ones, by one query.
 
-        They are in the store's own order; rows without a store have none.
+        They are in the order of the store; rows without a store have none.
         """
         return ()
 

@@ -48,28 +48,28 @@ class Groups:
         Raises what `decide` does, and Unavailable (no leader has taken it within the limit), Uncertain (its leader has
         not ended within the limit after that).
         """
-        own = _Waiting(command, command_id)
+        caller = _Waiting(command, command_id)
         try:
             with self._lock:
-                own.leads, self._is_led = not self._is_led, True
-                if not own.leads:
-                    self._waiting.append(own)
-            if not own.leads:
-                self._wait(own)
-            if own.leads:
-                self._lead(own)
+                caller.leads, self._is_led = not self._is_led, True
+                if not caller.leads:
+                    self._waiting.append(caller)
+            if not caller.leads:
+                self._wait(caller)
+            if caller.leads:
+                self._lead(caller)
         finally:
-            if own.leads:
+            if caller.leads:
                 self._pass_on()
-        outcome = own.outcome
+        outcome = caller.outcome
         if outcome is None:
             [outcome] = self._decide(lambda: Requests([command], [command_id]))
         if isinstance(outcome, Receipt | Refused):
             return outcome
         raise outcome
 
-    def _lead(self, own: _Waiting) -> None:
-        group = [own]
+    def _lead(self, caller: _Waiting) -> None:
+        group = [caller]
 
         def requests() -> Requests:
             with self._lock:
@@ -99,19 +99,19 @@ class Groups:
                 following.leads = True
                 following.bell.release()
 
-    def _wait(self, own: _Waiting) -> None:
+    def _wait(self, caller: _Waiting) -> None:
         """Wait for an outcome, or to lead."""
         limit = database.LOCK_TIMEOUT if self._limit is None else self._limit
         try:
-            if own.bell.acquire(timeout=limit):
+            if caller.bell.acquire(timeout=limit):
                 return
         finally:
             with self._lock:
-                is_taken = own not in self._waiting
+                is_taken = caller not in self._waiting
                 if not is_taken:
-                    self._waiting.remove(own)
+                    self._waiting.remove(caller)
         waited = f"other threads have used the ledger for {limit:g} s"
         if not is_taken:
             raise Unavailable(f"{waited}; nothing was recorded, try again")
-        if not own.bell.acquire(timeout=limit):
+        if not caller.bell.acquire(timeout=limit):
             raise Uncertain(f"{waited}, and have not ended")

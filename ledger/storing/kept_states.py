@@ -55,8 +55,8 @@ _kept = msgpack.Decoder(_Kept)
 def kept_bytes(known: WriterState, ledger: str, version: str) -> bytes:
     """Return what a writer holds; `kept_state` reads it. Raises Unavailable: its temporary file cannot be read."""
     standing: dict[str, Any] = {
-        question: stands.file.get(stands.begin, stands.size) if isinstance(stands, StandingInFile) else stands
-        for question, stands in known.state.standing.items()
+        question: standing.file.get(standing.begin, standing.size) if isinstance(standing, StandingInFile) else standing
+        for question, standing in known.state.standing.items()
     }
     kept = _Kept(
         version=version,
@@ -99,8 +99,8 @@ def kept_state(data: bytes, ledger: str, version: str) -> WriterState | None:
     for name, table in tables.items():
         setattr(known.state, name, table)
     known.state.standing = {
-        question: known.standing_file.put(stands) if isinstance(stands, bytes) else stands
-        for question, stands in kept.standing.items()
+        question: known.standing_file.put(standing) if isinstance(standing, bytes) else standing
+        for question, standing in kept.standing.items()
     }
     return known
 
@@ -181,9 +181,9 @@ def _fits(known: WriterState, store: StoredLog) -> bool:
 
 def _path(store: StoredLog) -> Path | None:
     """Return where the state of a ledger is kept; None if the store is in memory, or there is no private folder."""
-    if not store.place or (folder := _folder()) is None:
+    if not store.identity or (folder := _folder()) is None:
         return None
-    name = sha256("\0".join((store.place, store.name)).encode()).hexdigest()
+    name = sha256("\0".join((store.identity, store.name)).encode()).hexdigest()
     return folder / f"{name[:40]}.state"
 
 
@@ -193,10 +193,10 @@ def _folder() -> Path | None:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         folder = Path(base) / "forecast-ledger"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
+        status = folder.stat()
     except (OSError, RuntimeError):  # there is no home
         return None
-    if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & _OTHERS):
+    if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & _OTHERS):
         return None
     return folder
 

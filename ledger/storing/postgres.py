@@ -78,7 +78,7 @@ class Postgres(Rows):
         """
         address = read_address(url)
         self.location, self._name, self._owns = redacted(url), name, True
-        self.limits, self.place = limits or TimeLimits.usual(), address.place
+        self.limits, self.identity = limits or TimeLimits.usual(), address.identity
         self._pool = _Pool(partial(_connect, address.parameters, self.limits), connections, self.limits.turn)
         try:
             self._open(address.schema, read_only=read_only)
@@ -88,19 +88,19 @@ class Postgres(Rows):
 
     def _open(self, schema: str, *, read_only: bool) -> None:
         look = partial(_fetch, query=_DESCRIBE_TABLE, values=(schema, schema, _NAME))
-        [found] = self._pool.answer(look)
-        if not found[1]:
-            named = found[0] or "that the URL's options name"
+        [described] = self._pool.answer(look)
+        if not described[1]:
+            named = described[0] or "that the URL's options name"
             raise Unavailable(f"{self.location}: the database has no schema {named}; CREATE SCHEMA makes one, in SQL")
-        self._schema = found[0]
+        self._schema = described[0]
         table = sql.Identifier(self._schema, _NAME).as_string()
         self._query = cache(partial(_on, table.replace("%", "%%")))
-        if found[2] is None and read_only:
+        if described[2] is None and read_only:
             raise Absent(f"{self.location}: not a ledger: the database has no table {self._schema}.{_NAME}")
-        if found[2] is None:
-            found = self._create(look)
-        if found[2] is not None:
-            self._check(*found[2:])
+        if described[2] is None:
+            described = self._create(look)
+        if described[2] is not None:
+            self._check(*described[2:])
 
     def _create(self, look: Callable[[Connection[Any]], list[Any]]) -> Any:
         """Create the table, unless another process does: PostgreSQL does not let two create one table at once."""
@@ -108,14 +108,14 @@ class Postgres(Rows):
         with self._pool.after(lock) as (connection, _):
             self._check_writable(connection)
             try:
-                [found] = look(connection)
-                if found[2] is None:
+                [described] = look(connection)
+                if described[2] is None:
                     PostgresApplicationRecorder(_Lent(connection, self._schema)).create_table()
                 connection.execute(_UNLOCK.format(_lock_key("")))
             except BaseException:
                 connection.close()  # which ends the lock
                 raise
-        return found
+        return described
 
     def _check(self, kind: str, columns: Sequence[str], has_key: bool) -> None:
         """Raise Unavailable: what has the name of the table is not a table of ledgers."""
@@ -181,9 +181,9 @@ class Postgres(Rows):
         table = sql.Identifier(self._schema, database.CURSORS).as_string()
         query = statement.format(table=table.replace("%", "%%"), now=_NOW).replace("?", "%s")
         look = partial(_fetch, query="SELECT to_regclass(%s)::text", values=(table,))
-        with self._pool.after(look) as (connection, [(found,)]):
+        with self._pool.after(look) as (connection, [(exists,)]):
             self._check_writable(connection)
-            if not found:
+            if not exists:
                 connection.execute(_BEGIN.format(_lock_key("")))  # PostgreSQL does not let two make one table at once
                 connection.execute(
                     sql.SQL(database.CREATE_CURSORS).format(table=sql.Identifier(self._schema, database.CURSORS))

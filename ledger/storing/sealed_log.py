@@ -93,10 +93,10 @@ class SealedLog:
         """Yield each segment and its columns, but for some; a thread reads the next one while this one is used."""
         segments = self.manifest.segments
         with ThreadPoolExecutor(1) as aside:
-            found = deque(aside.submit(self._columns, each, without) for each in segments[:1])
+            pending = deque(aside.submit(self._columns, each, without) for each in segments[:1])
             for number, segment in enumerate(segments, 1):
-                columns = found.popleft().result()
-                found.extend(aside.submit(self._columns, each, without) for each in segments[number : number + 1])
+                columns = pending.popleft().result()
+                pending.extend(aside.submit(self._columns, each, without) for each in segments[number : number + 1])
                 yield segment, columns
 
     def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
@@ -129,8 +129,8 @@ def _check_rows(columns: SegmentColumns, segment: Segment, position: int) -> Non
 
 
 def _without(columns: SegmentColumns, names: Collection[str]) -> SegmentColumns:
-    own = ([name for name in names if name in table.schema.names] for table in columns)
-    return SegmentColumns(*(table.drop_columns(each) for table, each in zip(columns, own, strict=True)))
+    present = ([name for name in names if name in table.schema.names] for table in columns)
+    return SegmentColumns(*(table.drop_columns(each) for table, each in zip(columns, present, strict=True)))
 
 
 def _in_log_order(columns: SegmentColumns) -> Iterator[tuple[int, int]]:

@@ -82,9 +82,9 @@ def _last_command(store: StoredLog) -> list[Recorded]:
         first = max(newest - count, 0)
         rows = [row for page in store.pages(first) for row in page]
         records = log.unseal(rows, Checkpoint(first, log.decode_row(rows[0], first + 1).previous))
-        own = [recorded for recorded in records if recorded.command_id == records[-1].command_id]
-        if len(own) < len(records) or not first:
-            return own
+        last = [recorded for recorded in records if recorded.command_id == records[-1].command_id]
+        if len(last) < len(records) or not first:
+            return last
         count *= 8
 
 

@@ -92,12 +92,12 @@ class SegmentRows(Rows):
         """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
         if type(self._folder) is not type(Path()):  # a remote one is another kind of path
             return None
-        found, names = list[str](), {name for schema in schemas() for name in schema.names}
+        texts, names = list[str](), {name for schema in schemas() for name in schema.names}
         for segment in self._segments:
             others = up_to(self._read_columns(segment, names - {"position", "type", "event"}), end).others
             chosen = pyarrow().compute.is_in(others["type"].cast("string"), pyarrow().array(tags))
-            found += others.filter(chosen)["event"].to_pylist()
-        return found
+            texts += others.filter(chosen)["event"].to_pylist()
+        return texts
 
     def bound(self, end: int) -> None:
         """See `Rows`."""

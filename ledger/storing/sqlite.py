@@ -63,7 +63,7 @@ _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
 # Inserts many rows. Fourth value: a blob of their bytes, one row after the other. Fifth: a JSON array with an integer
-# for each row: the place of its first byte in the blob, from 1 on, times 2^32, plus its size.
+# for each row: the index of its first byte in the blob, from 1 on, times 2^32, plus its size.
 _INSERT_MANY = (
     f"INSERT INTO {_TABLE} SELECT ?, ? + key, ?, substr(?, value >> 32, value & 4294967295) FROM json_each(?)"  # noqa: S608
 )
@@ -95,7 +95,7 @@ class SQLite(Rows):
         """
         self.location, self._name, self._owns = path, name, True
         self.limits = limits or TimeLimits.usual()
-        self.place = "" if path == MEMORY else os.path.realpath(path)
+        self.identity = "" if path == MEMORY else os.path.realpath(path)
         self._files = _Files(path, self.limits.turn, connections, read_only=read_only)
         with self._files.reading() as cursor:
             cursor.execute("PRAGMA encoding")
@@ -122,12 +122,12 @@ class SQLite(Rows):
         ]
 
     def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:
-        if self.place == "":
+        if self.identity == "":
             return None
         which = "topic IN (SELECT value FROM json_each(?)) AND originator_version <= ? ORDER BY originator_version"
         with self._files.reading() as cursor:
-            found = _fetch(cursor, _ROWS + which, (self._name, json.dumps([*tags]), end))
-        return [event_text(row.decode()) for _, row in found]
+            rows = _fetch(cursor, _ROWS + which, (self._name, json.dumps([*tags]), end))
+        return [event_text(row.decode()) for _, row in rows]
 
     def newest(self) -> int:
         query = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = ?"  # noqa: S608
@@ -357,8 +357,8 @@ class _Turn:
             self._insert_many(NewRows(rows.first, rows.type, rows.rows[: count // 2]))
             self._insert_many(NewRows(rows.first + count // 2, rows.type, rows.rows[count // 2 :]))
             return
-        places = [begin << 32 | size for begin, size in zip(accumulate(sizes, initial=1), sizes, strict=False)]
-        self._cursor.execute(_INSERT_MANY, (self._name, rows.first, rows.type, b"".join(states), str(places)))
+        slices = [begin << 32 | size for begin, size in zip(accumulate(sizes, initial=1), sizes, strict=False)]
+        self._cursor.execute(_INSERT_MANY, (self._name, rows.first, rows.type, b"".join(states), str(slices)))
 
     def _commit(self) -> None:
         try:

@@ -130,9 +130,9 @@ class StoredLog:
             return self._rows.heads(most)
 
     @property
-    def place(self) -> str:
+    def identity(self) -> str:
         """Where the database is, the same for every process of this machine; empty if it is in memory, or only read."""
-        return self._rows.place
+        return self._rows.identity
 
     @property
     def limits(self) -> TimeLimits:
@@ -334,9 +334,9 @@ def rows_at(
 
 def any_ledger(location: str | PathLike[str]) -> StoredLog:
     """Open a store to read its ledgers, whatever their names. Raises Absent, Unavailable, Corrupt."""
-    place = fspath(location)
-    name = read_manifest(folder_at(place)).ledger if is_folder(place) else "main"
-    return StoredLog(rows_at(place, name, read_only=True), name)
+    path = fspath(location)
+    name = read_manifest(folder_at(path)).ledger if is_folder(path) else "main"
+    return StoredLog(rows_at(path, name, read_only=True), name)
 
 
 def _rows(location: str, name: str, connections: int, limits: TimeLimits | None, *, read_only: bool) -> Rows:

@@ -207,11 +207,11 @@ class Ledger:
         with self._locked():
             self._catch_up(self._store)
             commands = self._known.commands
-            found = commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
-        if found is None:
+            command = commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
+        if command is None:
             return []
-        rows = self._store.at(range(found.first, found.last + 1))
-        return log.unseal(rows, Checkpoint(found.first - 1, log.decode_row(rows[0], found.first).previous))
+        rows = self._store.at(range(command.first, command.last + 1))
+        return log.unseal(rows, Checkpoint(command.first - 1, log.decode_row(rows[0], command.first).previous))
 
     def subscribe(self, after: int | Checkpoint = 0, *, name: str | None = None) -> "Subscription":
         """Return the recorded events after a log position, and then new ones as they are recorded; digests are checked.
@@ -310,9 +310,9 @@ class Ledger:
             batch.settle()
             for subscription in tuple(self._subscriptions) if batch.rows else ():
                 subscription.wake()
-            for place, outcome in enumerate(outcomes):
+            for index, outcome in enumerate(outcomes):
                 if type(outcome) is Refused:
-                    outcome.pointer = pointer_in(requests[place].command, outcome.field, outcome.value)
+                    outcome.pointer = pointer_in(requests[index].command, outcome.field, outcome.value)
             return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
