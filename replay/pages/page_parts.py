@@ -306,7 +306,7 @@ def questions_table(rows: Sequence[Row], named: Mapping[str, str], reviewed: boo
 _PLAIN = {  # what a score is, for readers who do not know its formula
     **dict.fromkeys(("brier", "brier_sum", "brier_mean"), "how far the probabilities were from what happened"),
     "ordered_brier": "how far the probabilities were from what happened, less so if the outcomes beside it had them",
-    **dict.fromkeys(LOGARITHMS, "how probable the forecast held what happened; hardly probable costs much"),
+    **dict.fromkeys(LOGARITHMS, "how much probability the forecast gave to what happened: very little costs much"),
     "crps": "how far the forecast's distribution of the answer was from the answer",
     "pinball": "how far the numbers of the forecast were from the answer (its quantile loss: of numbers that the "
     "answer is below with probabilities t, those on the wrong side count more)",
@@ -318,6 +318,11 @@ def plain_words(rules: RuleSet, kernels: Collection[str]) -> list[tuple[str, str
     plain = {_PLAIN.get(kernel, "") for kernel in kernels}
     if len(plain) != 1 or not (words := plain.pop()):
         return []
-    beside = {"none": "", "uniform": ", beside a forecast that holds all outcomes equally probable"}
+    beside = {"none": "", "uniform": "; compared with a forecast that gives all outcomes the same"}
     better = "lower" if lower_is_better(rules) else "higher"
-    return [("In plain words", f"{words}{beside.get(rules.reference, ', beside the others')}; {better} is better")]
+    return [
+        (
+            "In plain words",
+            f"{words}{beside.get(rules.reference, '; compared with the forecasts of others')}; {better} is better",
+        )
+    ]
