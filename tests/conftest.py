@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.effort import times
+from tests.support.servers import postgres
 
 # A loaded machine may take longer for an example than another.
 settings.register_profile("any machine", deadline=None, max_examples=times(100))
@@ -93,6 +94,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave what tests kept out of the ten searches with which pytest ends."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of a server of PostgreSQL for all tests of a module."""
+    with postgres() as url:
+        yield url
 
 
 @pytest.fixture

@@ -5,13 +5,9 @@ from shutil import copyfile
 
 import pytest
 
-from tests.support.logs import commands_of, written
+from tests.support.logs import commands_of, log_fixture
 
-
-@pytest.fixture(scope="session")
-def recorded_story(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The log of the first story, which no test writes to."""
-    return written(tmp_path_factory.mktemp("story") / "log.db", commands_of("metaculus-2022"))
+recorded_story = log_fixture(lambda: commands_of("metaculus-2022"), "session")  # no test writes to it
 
 
 @pytest.fixture

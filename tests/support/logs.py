@@ -1,10 +1,11 @@
 """From commands to a log, and from a log to its rows and the printed rows of its tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
@@ -72,6 +73,28 @@ def _told(
     with oracle.telling(path, told, at, name) as (ledger, refusals):
         assert len(refusals) < len(told) if refused else not refusals, refusals
         yield ledger
+
+
+def log_fixture(
+    commands: Iterable[AnyCommand] | Callable[[], Iterable[AnyCommand]],
+    scope: Literal["function", "module", "session"] = "function",
+    then: Callable[[str], Any] = str,
+    **how: Any,
+) -> Any:
+    """A fixture: the path of a log of these commands, written anew for each test, module or run.
+
+    commands: or a function that makes them when the log is written. then: what is made of the path.
+    """
+
+    def path(tmp_path_factory: pytest.TempPathFactory) -> Any:
+        told = commands() if callable(commands) else commands
+        return then(written(tmp_path_factory.mktemp("log") / "log.db", told, **how))
+
+    def own_path(tmp_path: Path) -> Any:
+        told = commands() if callable(commands) else commands
+        return then(written(tmp_path / "log.db", told, **how))
+
+    return pytest.fixture(own_path if scope == "function" else path, scope=scope)
 
 
 def rows(location: str, name: str = "main") -> list[bytes]:

@@ -6,13 +6,11 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from forecast_ledger import explain, export
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from tests.support.given import contest, day, entry, forecast, opened, resolution
-from tests.support.logs import written
+from tests.support.logs import log_fixture
 
 QUESTIONS = 36
 RULES = RuleSet(name="own", kernel="brier", period="covered", total="mean", replicates=199)
@@ -145,18 +143,20 @@ def adjusted_ends(folder: Path, replicates: int, level: dict[str, Fraction]) -> 
 # --- its numbers beside those of the table
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+def told() -> list[AnyCommand]:
     """A contest of 36 questions, four of which are two groups; Bo leaves out a third of the questions."""
-    random, told = Random(38), list[AnyCommand]([contest(rules=RULES)])
+    random, said = Random(38), list[AnyCommand]([contest(rules=RULES)])
     for number in range(QUESTIONS):
         name = f"q{number:02}"
-        told += [opened(name, group={3: "b", 4: "b", 20: "a", 7: "a"}.get(number)), entry(question=name)]
-        told.append(forecast(name, probability=f"0.{random.randrange(1, 10)}"))
+        said += [opened(name, group={3: "b", 4: "b", 20: "a", 7: "a"}.get(number)), entry(question=name)]
+        said.append(forecast(name, probability=f"0.{random.randrange(1, 10)}"))
         if number % 3:
-            told.append(forecast(name, "bo", at=day(12), probability=f"0.{random.randrange(100, 1000)}"))
-        told.append(resolution(name, outcome=random.choice(("yes", "no"))))
-    return written(tmp_path_factory.mktemp("page") / "log.db", told)
+            said.append(forecast(name, "bo", at=day(12), probability=f"0.{random.randrange(100, 1000)}"))
+        said.append(resolution(name, outcome=random.choice(("yes", "no"))))
+    return said
+
+
+log = log_fixture(told, "module")
 
 
 def test_the_page_is_enough_to_compute_ends_again(log: str, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.files import open_regular
-from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -37,7 +36,7 @@ from forecast_ledger.replay.reading.blocks import as_json, as_terminal_csv
 from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from tests.support.exports import FORMS, resealed
 from tests.support.given import contest, entry, forecast, opened, resolution
-from tests.support.logs import rows, written
+from tests.support.logs import log_fixture, rows, written
 from tests.support.paths import DATA
 from tests.support.processes import Command
 
@@ -45,13 +44,10 @@ SECONDS, MEMORY = 60, 2**31  # that an attack may take: far more than a refusal 
 GIGANTIC = 2**40  # bytes: a file with nothing in it, which takes no room on a disk
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A small log."""
-    path = tmp_path_factory.mktemp("strangers") / "log.db"
-    said: list[AnyCommand] = [opened("rain", title="Rain?"), contest("cup", title="Rain?"), entry("cup", "rain")]
-    said += [forecast("rain", "ada"), resolution("rain")]
-    return written(path, [structs.replace(command, id=str(number)) for number, command in enumerate(said)])
+log = log_fixture(
+    [opened(title="Rain?"), contest(title="Rain?"), entry(), forecast(), resolution()],
+    "module",
+)
 
 
 @pytest.fixture

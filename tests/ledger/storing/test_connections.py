@@ -1,7 +1,6 @@
 """Tests of connections to a server: their number, their time limits, and a server that gives no sign."""
 
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from threading import Thread
 
@@ -16,18 +15,11 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger, system_clock
 from tests.support.crowds import QUESTION
 from tests.support.crowds import forecast as line
-from tests.support.servers import PG_CTL, frozen, postgres
+from tests.support.servers import PG_CTL, frozen
 
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 SHORT = TimeLimits(connect=2, turn=1, statement=1)
 LATER = 3.0  # s in which a call with these limits ends, and in which it succeeds after an outage
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 def opened(url: str, name: str, connections: int = 2) -> Ledger:

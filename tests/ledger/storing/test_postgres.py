@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -33,18 +33,11 @@ from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
 from tests.support.paths import ROOT
 from tests.support.processes import forking
-from tests.support.servers import PG_CTL, postgres, stopped
+from tests.support.servers import PG_CTL, stopped
 from tests.system.test_crowds import LINES, MOST, TRIES, beside
 
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 @pytest.mark.parametrize("rule", test_rows.RULES, ids=lambda rule: rule.__name__)

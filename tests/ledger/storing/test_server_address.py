@@ -10,17 +10,10 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.crowds import QUESTION
-from tests.support.servers import PG_CTL, folder_of, postgres
+from tests.support.servers import PG_CTL, folder_of
 
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 TABLES = "SELECT schemaname FROM pg_tables WHERE tablename = 'stored_events' ORDER BY 1"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from functools import cache
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -20,7 +19,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from tests.projections.trading.test_portfolios import facts_after, rules
 from tests.replay.cli.test_main import run
 from tests.support.given import bet, day, decision, micros, quote, trading_floor
-from tests.support.logs import recorded, written
+from tests.support.logs import log_fixture, recorded
 from tests.support.trading_seasons import Season
 
 TABLE, HOUR = "portfolio_snapshots", 3_600 * 10**6
@@ -95,10 +94,7 @@ def test_a_name_that_does_not_exist_is_refused_with_those_that_do() -> None:
         projections.portfolio_snapshots(since="2026-03-01T00:00:00")
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A log of two accounts, with ticks from March 1 to March 4."""
-    return written(tmp_path / "log.db", NUMBERED)
+log = log_fixture(NUMBERED)  # with ticks from March 1 to March 4
 
 
 def test_the_command_line_passes_conditions_and_a_span_down(log: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.projections.core.columns import columns_of_rows
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
@@ -19,7 +20,7 @@ from forecast_ledger.replay.audit.compare import ClaimDifference, Comparison, ag
 from forecast_ledger.replay.reading.blocks import as_csv
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support.exports import TITLES, export_commands, export_log
-from tests.support.logs import written
+from tests.support.logs import log_fixture
 
 PRIZES = [("spring", "ada", 779_300_000, 0), ("spring", "bo", 1_234_500_000, 0), ("spring", "=x", 0, 0)]
 
@@ -237,11 +238,12 @@ def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
     assert compared(text, table, partial=True) == []
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """The log that tests export, replayed, without a title that has a NUL, which no CSV has."""
-    commands = [command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]]
-    return replay(written(tmp_path_factory.mktemp("claims") / "log.db", commands, refused=True))
+def exported_commands() -> list[AnyCommand]:
+    """What tests export, without a title that has a NUL, which no CSV has."""
+    return [command for command in export_commands() if getattr(command, "title", "") != TITLES["nul"]]
+
+
+exported = log_fixture(exported_commands, "module", replay, refused=True)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -1,7 +1,6 @@
 """An adjusted score is the participant's scores less the effects of their questions."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -9,13 +8,9 @@ from forecast_ledger import explain, replay
 from forecast_ledger.ledger.core.errors import Refused
 from tests.projections.studies.test_designs import toy
 from tests.support.given import exclusion
-from tests.support.logs import written
+from tests.support.logs import log_fixture
 
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The contest of the toy example, where H may have no rank."""
-    return written(tmp_path / "log.db", [*toy(), exclusion(participant="H", level="no_rank")])
+log = log_fixture([*toy(), exclusion(participant="H", level="no_rank")])
 
 
 def test_the_parts_have_the_mean_that_the_table_has(log: str) -> None:

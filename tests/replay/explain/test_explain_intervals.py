@@ -12,16 +12,13 @@ from forecast_ledger import explain
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.studies import grounds
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.append import append_lines
 from tests.projections.studies.test_intervals import redrawn
 from tests.replay.cli.test_main import run
 from tests.support.given import contest, day, entry, forecast, opened, resolution
-from tests.support.logs import written
-from tests.support.paths import DATA
+from tests.support.logs import commands_of, written
 from tests.support.seeds import seed_of
 from tests.system.test_stories import METACULUS
 
@@ -32,10 +29,7 @@ pytestmark = pytest.mark.usefixtures("little_is_enough")
 @pytest.fixture
 def log(story: str, tmp_path: Path) -> str:
     """The path of a story's log."""
-    path = str(tmp_path / "story.db")
-    with (DATA / story / "commands.jsonl").open("rb") as file, Ledger.open(path) as ledger:
-        append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
-    return path
+    return written(tmp_path / "story.db", commands_of(story))
 
 
 def drawn(number: dict[str, Any], limit: str, strata: list[list[list[str]]]) -> dict[str, int]:

@@ -16,14 +16,10 @@ from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.replay.cli.test_main import run
 from tests.support.exports import export_log
-from tests.support.logs import commands_of, rows, written
+from tests.support.logs import commands_of, log_fixture, rows
 from tests.support.paths import DATA
 
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log of 34 events."""
-    return written(tmp_path_factory.mktemp("seal") / "log.db", commands_of("metaculus-2022"))
+path = log_fixture(lambda: commands_of("metaculus-2022"), "module")  # 34 events
 
 
 def test_a_log_is_sealed_in_segments(path: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
 from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, quartiles, resolution
-from tests.support.logs import commands_of, written
+from tests.support.logs import commands_of, log_fixture, written
 
 RULES = RuleSet(name="own", kernel="brier_sum", cdf_kernel="crps", period="covered", total="mean")
 NEW = sorted(PLOTS.keys() - CHARTS.keys() - TASK_CHARTS.keys())
@@ -54,10 +54,7 @@ def measured() -> list[AnyCommand]:
     return told
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log of all of them."""
-    return written(tmp_path_factory.mktemp("charts") / "log.db", said())
+log = log_fixture(said, "module")
 
 
 def contest_of(kind: str) -> str:

@@ -11,7 +11,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.reading.log import Log, cut_as_claimed, end_of_date, first_event
 from tests.replay.cli.test_main import run
 from tests.support.given import MARCH, day, forecast, opened, renaming
-from tests.support.logs import commands_of, written
+from tests.support.logs import commands_of, log_fixture, written
 from tests.support.menu import loaded
 
 # Log positions 1 to 4 claim March 5, 11, 14 and 12; all are recorded on March 1.
@@ -23,10 +23,7 @@ STORY: list[AnyCommand] = [
 ]
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A log in which the last event claims an earlier instant than the one before."""
-    return written(tmp_path / "log.db", STORY, at=MARCH)
+log = log_fixture(STORY, at=MARCH)  # its last event claims an earlier instant than the one before
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
-from tests.support.logs import written
+from tests.support.logs import log_fixture, written
 
 SAID: list[AnyCommand] = [
     contest(rules="peer-2024-03", pool=100),
@@ -58,10 +58,7 @@ def printed(season: Replay, table: str) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "log_position"} for row in season.table(table)]
 
 
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """The replay of all that was said."""
-    return replay(written(tmp_path_factory.mktemp("omissions") / "log.db", SAID))
+season = log_fixture(SAID, "module", replay)
 
 
 def by(*people: str) -> Kept:

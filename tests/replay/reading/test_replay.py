@@ -25,10 +25,11 @@ from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tabl
 from tests.support import oracle
 from tests.support.effort import LONG
 from tests.support.given import contest, entry, forecast, opened, resolution, revocation
-from tests.support.logs import written
+from tests.support.logs import log_fixture, written
 from tests.support.paths import ROOT
 
 SECOND = 10**6  # µs
+TICKS = range(10 * SECOND, 10**4 * SECOND, 10 * SECOND)  # of 1970
 SAID: list[AnyCommand] = [
     opened(),
     contest(pool=100),
@@ -42,15 +43,7 @@ SAID: list[AnyCommand] = [
 RESOLVED, REVOKED, AGAIN = 6, 7, 8  # log positions
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A log of all of them."""
-    return recorded(tmp_path / "log.db", SAID)
-
-
-def recorded(path: Path, commands: list[AnyCommand]) -> str:
-    """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
-    return written(path, commands, at=count(10 * SECOND, 10 * SECOND))
+log = log_fixture(SAID, at=TICKS)
 
 
 def best(log: str, as_of: AsOf = None) -> list[str]:
@@ -89,7 +82,7 @@ def test_before_a_revocation_the_first_resolution_still_shows(log: str) -> None:
 @pytest.mark.parametrize("as_of", range(len(SAID) + 1))
 def test_a_replay_as_of_a_position_is_that_of_the_log_when_it_ended_there(log: str, tmp_path: Path, as_of: int) -> None:
     """Digests of every projection, whatever was recorded afterwards."""
-    path = recorded(tmp_path / "shorter.db", SAID[:as_of])
+    path = written(tmp_path / "shorter.db", SAID[:as_of], at=TICKS)
     assert digests(log, as_of) == digests(path)
     assert positions(log, as_of) == as_of
 

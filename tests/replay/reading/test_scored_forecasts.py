@@ -23,7 +23,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
-from tests.support.logs import commands_of, written
+from tests.support.logs import commands_of, log_fixture, written
 from tests.support.paths import DATA
 from tests.support.sources import import_into, ticking
 
@@ -38,10 +38,7 @@ def shown(rows: Replay, *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(row[column] for column in columns) for row in rows.scored_forecasts()]
 
 
-@pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """The story whose questions have groups, categories and tags."""
-    return season(tmp_path_factory.mktemp("groups"), *commands_of("question-groups"))
+groups = log_fixture(lambda: commands_of("question-groups"), "module", replay)
 
 
 def test_a_score_has_its_question_its_forecast_and_its_answer(groups: Replay) -> None:

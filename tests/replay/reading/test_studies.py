@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.reading.studies import CLUSTERED, STUDIES
 from tests.support.given import contest, day, entry, forecast, opened, resolution
-from tests.support.logs import written
+from tests.support.logs import log_fixture, written
 from tests.support.seeds import seed_of
 
 REPLICATES = 39
@@ -45,15 +45,14 @@ def said(*questions: str) -> list[AnyCommand]:
     return [each for each in told if not isinstance(each, AddQuestion) or each.question in questions]
 
 
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """The replay of the contest with all questions, and of another, with one of them."""
-    beside: list[AnyCommand] = [contest("cap", rules=RULES), entry("cap", "war")]
+def beside() -> list[AnyCommand]:
+    """The contest with all questions, and another with one of them."""
     first, *rest = said(*ASKED)
     place = next(number for number, each in enumerate(rest) if getattr(each, "question", "") == "war") + 1
-    return replay(
-        written(tmp_path_factory.mktemp("studies") / "log.db", [first, *rest[:place], *beside, *rest[place:]])
-    )
+    return [first, *rest[:place], contest("cap", rules=RULES), entry("cap", "war"), *rest[place:]]
+
+
+season = log_fixture(beside, "module", replay)
 
 
 def brier(name: str, place: int) -> Fraction:

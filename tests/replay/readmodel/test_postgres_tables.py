@@ -26,17 +26,10 @@ from tests.support.effort import times
 from tests.support.given import forecast, opened
 from tests.support.logs import written
 from tests.support.read_models import queried
-from tests.support.servers import PG_CTL, frozen, postgres
+from tests.support.servers import PG_CTL, frozen
 from tests.system.test_readmodel_histories import Followed, compared, tournament, trading
 
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture

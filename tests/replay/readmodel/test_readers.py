@@ -1,7 +1,6 @@
 """Readers of a read model: what they ask for, what they see while tables are made again, and who takes over."""
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -20,16 +19,9 @@ from tests.support.given import contest, forecast
 from tests.support.logs import written
 from tests.support.processes import Command
 from tests.support.read_models import queried
-from tests.support.servers import PG_CTL, postgres
+from tests.support.servers import PG_CTL
 
 _SERVER = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture(params=["file", pytest.param("schema", marks=_SERVER)])

@@ -35,13 +35,6 @@ from tests.system.test_readmodel_histories import tournament
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """Where a store is, and where its read models are, both of them files."""

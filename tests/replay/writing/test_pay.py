@@ -50,7 +50,7 @@ from tests.support.given import (
     revocation,
     won,
 )
-from tests.support.logs import printed
+from tests.support.logs import log_fixture, printed
 
 PAID_AT = day(28)
 RELATIVE = PRESETS["relative-2022-04"]
@@ -677,12 +677,7 @@ def test_winners_of_any_name_are_paid() -> None:
 # --- on the command line
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The log of a sealed contest, nine rows long."""
-    path = str(tmp_path / "log.db")
-    kept(path, *sealed()).close()
-    return path
+log = log_fixture(sealed)  # nine rows long
 
 
 PRIZES = [("ada", "25.00"), ("bob", "40.00"), ("cyd", "10.00"), ("dan", "25.00")]

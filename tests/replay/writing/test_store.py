@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -21,18 +21,11 @@ from forecast_ledger.replay.writing.store import Ledger, Store, open_ledger
 from tests.support.crowds import QUESTION, forecast
 from tests.support.given import won
 from tests.support.processes import forking
-from tests.support.servers import PG_CTL, frozen, postgres
+from tests.support.servers import PG_CTL, frozen
 
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 MANY = 2_000
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forecast-ledger'"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a server for all tests of this module."""
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_server)])
