@@ -32,12 +32,13 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run as invoked
-from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
+from tests.replay.readmodel.test_runner import assert_up_to_date, record
 from tests.support.effort import times
 from tests.support.exports import FORMS, contents, exported, resealed
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
 from tests.support.logs import commands_of, rows, written
 from tests.support.menu import loaded
+from tests.support.oracle import events_of
 from tests.support.paths import DATA, ROOT
 from tests.support.processes import Command
 
@@ -127,7 +128,7 @@ class Work(NamedTuple):
 
 def events(path: Path | str) -> list[tuple[Any, ...]]:
     """The events of a log without the instants of recording and the digests, which differ from run to run."""
-    return [(each.position, each.command_id, each.command, each.event) for each in history(str(path))]
+    return [(each.position, each.command_id, each.command, each.event) for each in events_of(str(path))]
 
 
 def founded() -> list[dict[str, Any]]:
@@ -460,7 +461,7 @@ def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: sign
     follower.send_signal(number)
     done = ended(follower)
     assert (done.returncode, first.split(", ")[0], done.stderr.splitlines()[-1]) == (FINE, "1 events", "stopped")
-    assert_up_to_date(tables, history(log))
+    assert_up_to_date(tables, events_of(log))
 
 
 # --- no room
@@ -525,7 +526,7 @@ def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path
     assert_ended_with(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
     disk.grow()
     assert run(*follow, command=disk.command).returncode == FINE
-    assert_up_to_date(str(tables), history(str(log)))
+    assert_up_to_date(str(tables), events_of(str(log)))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -661,7 +662,7 @@ def test_refusals_that_nobody_reads_do_not_end_an_append(tmp_path: Path) -> None
     with os.fdopen(write_end, "wb") as pipe:
         arguments = [*COMMAND, "append", str(log), str(tmp_path / "file.jsonl")]
         done = subprocess.run(arguments, env=HERE, stdout=subprocess.PIPE, stderr=pipe, check=False, timeout=TIMEOUT)
-    assert (done.returncode, len(history(str(log)))) == (FINDINGS, 34)
+    assert (done.returncode, len(events_of(str(log)))) == (FINDINGS, 34)
 
 
 # --- damaged
@@ -933,5 +934,5 @@ def test_a_clock_that_jumps_back_does_not_take_the_log_back(tmp_path: Path) -> N
     for number in range(2):
         file = lines(tmp_path / "one.jsonl", [{**founded()[0], "id": f"c{number}", "question": f"q{number}"}])
         assert run("append", log, file).returncode == FINE
-    assert [each.recorded_at for each in history(str(log))] == [ahead] * 3
+    assert [each.recorded_at for each in events_of(str(log))] == [ahead] * 3
     assert run("verify", log).returncode == FINE

@@ -34,7 +34,7 @@ from tests.support import given, oracle
 from tests.support.effort import times
 from tests.support.forging import audited, chained, written
 from tests.support.given import NOW, day
-from tests.support.logs import recorded, rows
+from tests.support.logs import log_fixture, recorded, rows
 from tests.support.logs import written as recorded_in
 from tests.support.servers import PG_CTL, postgres
 
@@ -70,10 +70,7 @@ def run(*words: object) -> Any:
     return result
 
 
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log in which some commands say where they come from."""
-    return recorded_in(tmp_path_factory.mktemp("season") / "season.db", COMMANDS)
+season = log_fixture(COMMANDS, "module")
 
 
 def test_a_row_has_what_its_command_said_and_no_other_row_differs() -> None:

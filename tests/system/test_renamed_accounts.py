@@ -15,7 +15,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
@@ -26,6 +25,7 @@ from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh, refreshed
 from tests.support.effort import LONG, times
+from tests.support.oracle import events_of
 from tests.support.other_ids import Disguise, Outcome, Told, opened, sent
 from tests.support.trading_seasons import PEOPLE, Season
 from tests.system.test_readmodel_histories import Followed, compared
@@ -74,11 +74,6 @@ def history(seed: int, steps: int = 90) -> list[Told]:
     for kind in ("finalize_contest", "pay_prizes"):
         said.append({"type": kind, "at": said[-1]["at"], "contest": "cup"})
     return [{"id": f"m{number}"} | command for number, command in enumerate(said)]
-
-
-def log_of(ledger: Ledger) -> list[Recorded]:
-    """All that is recorded."""
-    return [recorded for page in ledger.read() for recorded in page]
 
 
 def person(name: str) -> str:
@@ -132,7 +127,7 @@ def test_every_table_is_that_of_the_history_under_the_last_ids(seed: int) -> Non
     with opened() as plain, opened() as ledger:
         expected = [sent(plain, command) for command in said]
         told = Disguise(ledger, said, PEOPLE, Random(seed))
-        logs = [log_of(plain), log_of(ledger)]
+        logs = [events_of(plain), events_of(ledger)]
     refused = [[isinstance(outcome, Refused) for outcome in outcomes] for outcomes in (expected, told.outcomes)]
     assert refused[0] == refused[1]
     assert set(told.strays) == {"participant_renamed"}
@@ -147,7 +142,7 @@ def test_every_table_is_that_of_the_history_under_the_last_ids(seed: int) -> Non
 def disguised(seed: int, steps: int = 90) -> tuple[list[Told], list[Recorded]]:
     """The lines of a history under ids that change, and its log."""
     with opened() as ledger:
-        return Disguise(ledger, history(seed, steps), PEOPLE, Random(seed)).lines, log_of(ledger)
+        return Disguise(ledger, history(seed, steps), PEOPLE, Random(seed)).lines, events_of(ledger)
 
 
 @pytest.mark.parametrize("seed", range(times(8)))

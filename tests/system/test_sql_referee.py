@@ -52,7 +52,7 @@ GROUP BY ALL ORDER BY ALL
 """
 
 
-def season(dice: random.Random) -> list[AnyCommand]:
+def nine_questions(dice: random.Random) -> list[AnyCommand]:
     """Nine questions of unlike lengths; forecasts replaced, withdrawn, ended by themselves, in the same instant."""
     commands: list[AnyCommand] = [contest("c", rules=LOSSES)]
     for number in range(9):
@@ -77,7 +77,7 @@ def season(dice: random.Random) -> list[AnyCommand]:
 def test_the_referee_finds_every_numerator_of_peer_scores(seed: int, tmp_path: Path) -> None:
     """The folder of segments is all that it reads: sums in 128-bit integers, equal to the last bit."""
     log, folder = tmp_path / "log.db", tmp_path / "segments"
-    commands = [structs.replace(command, id=f"c{n}") for n, command in enumerate(season(random.Random(seed)))]
+    commands = [structs.replace(command, id=f"c{n}") for n, command in enumerate(nine_questions(random.Random(seed)))]
     with Ledger.open(log, clock=lambda: NOW + 99 * DAY) as ledger:
         ledger.handle_many(commands)  # some withdrawals are refused, since nothing stands
         projections = replay(ledger).projections

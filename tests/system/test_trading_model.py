@@ -58,7 +58,7 @@ NEW = {  # of these events the model knows every field
 
 
 @cache
-def season(seed: int) -> Season:
+def random_season(seed: int) -> Season:
     """A history; tests do not change it."""
     return Season(seed, fees=seed % 2 == 1, sides=seed % 4 > 1, later=seed >= 24)
 
@@ -149,7 +149,7 @@ def _pairs(said: list[Event], expected: list[Event]) -> Iterator[tuple[Event, Ev
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_engine_says_what_the_model_says(seed: int) -> None:
     """Every command leads to the same events with the same fields at the same log positions, or to the same refusal."""
-    played = season(seed)
+    played = random_season(seed)
     texts: list[dict[str, Any]] = [{}, {}]
     with Ledger.open(":memory:", clock=lambda: SUNDAY) as ledger:
         for number, (command, outcome) in enumerate(played.attempts):
@@ -165,7 +165,7 @@ def test_the_seasons_meet_every_rule() -> None:
     """The random seasons meet every code of the documented lists."""
     met: set[str] = set()
     for seed in SEEDS:
-        for _, outcome in season(seed).attempts:
+        for _, outcome in random_season(seed).attempts:
             if isinstance(outcome, Refusal):
                 met.add(outcome.code)
             elif not isinstance(outcome, Again):
@@ -189,7 +189,7 @@ def test_the_seasons_meet_every_rule() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_books_balance_after_every_event(seed: int) -> None:
     """Every event's postings sum to zero, and what is rounded away is below one unit of money."""
-    book = season(seed).book
+    book = random_season(seed).book
     for number, event in enumerate(book.log, 1):
         moved = readings.postings(book, number)
         assert sum(amount for *_, amount in moved) == 0, event
@@ -200,7 +200,7 @@ def test_the_books_balance_after_every_event(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_accounts_of_the_books_are_those_of_the_participants(seed: int) -> None:
     """Cash is what the journal has on cash, the cost of open positions what it has on positions."""
-    book = season(seed).book
+    book = random_season(seed).book
     balances = readings.balances(book)
     for contest, person, account in accounts(book):
         assert balances["cash", contest, person] == account.cash * ONE
@@ -218,7 +218,7 @@ def accounts(book: Book) -> Iterator[tuple[str, str, Account]]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_one_has_less_what_one_put_in_is_what_one_made(seed: int) -> None:
     """Cash + value - net deposits = realised + unrealised, after every movement and at every other moment."""
-    book = season(seed).book
+    book = random_season(seed).book
     for contest, person, account in accounts(book):
         moves = list(book.movements(contest, person))
         rows = [readings.snapshot(book, contest, person, counts_from, number) for number, counts_from, _ in moves]
@@ -234,7 +234,7 @@ def test_what_one_has_less_what_one_put_in_is_what_one_made(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_falls_below_zero_but_by_a_correction(seed: int) -> None:
     """Shares and costs are never negative; cash is negative only after a reversal or a voiding."""
-    book = season(seed).book
+    book = random_season(seed).book
     for contest, person, account in accounts(book):
         assert all(each.shares >= 0 and each.cost >= 0 for each in account.positions)
         assert all((each.shares > 0) for each in account.open())
@@ -246,7 +246,7 @@ def test_nothing_falls_below_zero_but_by_a_correction(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_revocation_leaves_everything_as_it_was(seed: int) -> None:
     """After an answer and its revocation, every account of a running contest has its earlier cash and positions."""
-    book = deepcopy(season(seed).book)
+    book = deepcopy(random_season(seed).book)
     for question, asked in sorted(book.questions.items()):
         if not asked.payouts and not asked.annulled:
             before = list(accounts(book))
@@ -266,7 +266,7 @@ def test_a_revocation_leaves_everything_as_it_was(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_voided_trades_leave_nothing_made_or_lost(seed: int) -> None:
     """All that was paid for a position and got from it is undone; only what refunded questions brought stays."""
-    book = deepcopy(season(seed).book)
+    book = deepcopy(random_season(seed).book)
     refunded = {name for name, asked in book.questions.items() if asked.annulled.startswith("refund_")}
     for question in sorted(book.questions.keys() - refunded):
         book.cancel(book.questions[question].closes + DAY, question, "void_trades", "no source")

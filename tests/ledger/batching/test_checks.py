@@ -16,7 +16,6 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, CloseQuestion, SubmitForecast
-from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.replay.audit.verify import run_checks
@@ -44,6 +43,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
+from tests.support.oracle import events_of
 
 MINUTE = 60 * 10**6
 
@@ -168,11 +168,6 @@ def receiving(path: Path | str = ":memory:", now: int = START + 30 * DAY) -> Led
     return Ledger.open(path, clock=lambda: next(ticks))
 
 
-def rows(of: Ledger) -> list[Recorded]:
-    """The rows of a ledger."""
-    return [recorded for page in of.read() for recorded in page]
-
-
 COMMANDS = numbered(opened(), forecast(participant="ada", at=day(1)), forecast(participant="bob", at=day(1)))
 
 
@@ -182,7 +177,7 @@ def test_rows_have_the_times_that_were_given_and_say_so() -> None:
         outcomes = book.handle_many(COMMANDS[:2], recorded_at=[START, START])  # type: ignore[arg-type]
         assert all(isinstance(outcome, Receipt) for outcome in outcomes)
         book.handle_many(COMMANDS[2:])  # type: ignore[arg-type]
-        found = rows(book)
+        found = events_of(book)
         assert [row.recorded_at for row in found[:2]] == [START, START]
         assert [row.imported for row in found] == [True, True, UNSET]
         assert found[2].recorded_at >= START + 30 * DAY
@@ -258,7 +253,7 @@ def forged(path: Path, *marks: bool) -> str:
     """A log with these marks at its rows, one for each command; no mark where it is False."""
     with receiving() as book:
         book.handle_many(COMMANDS[: len(marks)], recorded_at=[START] * len(marks))  # type: ignore[arg-type]
-        found = rows(book)
+        found = events_of(book)
     marked = [structs.replace(row, imported=mark or UNSET) for row, mark in zip(found, marks, strict=True)]
     return written(path, chained(marked))
 

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support import oracle
 from tests.support.given import (
     AFTER,
     NOW,
@@ -269,15 +270,10 @@ def _account_of(event: Any) -> tuple[str, str]:
 
 def cash(*story: AnyCommand, who: str = "ada") -> Fraction:
     """Return the cash of a participant of the week after a story, from its events and from the writer's state."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        for number, command in enumerate(story):
-            ledger.handle(command, f"c{number}")
-        moved = [
-            CASH[type(recorded.event)](recorded.event)
-            for page in ledger.read()
-            for recorded in page
-            if type(recorded.event) in CASH and _account_of(recorded.event) == ("week", who)
-        ]
+    with oracle.telling(":memory:", oracle.with_ids(story), NOW) as (ledger, refused):
+        assert not refused, refused
+        events = [each.event for each in oracle.events_of(ledger) if type(each.event) in CASH]
+        moved = [CASH[type(event)](event) for event in events if _account_of(event) == ("week", who)]
         assert ledger._known.state.accounts["week", who].cash == sum(moved)
         return Fraction(sum(moved), MONEY)
 

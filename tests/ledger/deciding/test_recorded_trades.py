@@ -12,7 +12,6 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.accounts import postings
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
@@ -169,16 +168,15 @@ def books(*story: AnyCommand, rules: RuleSet = COVERED, who: str = "ada") -> tup
 
     After every movement the postings sum to 0, the writer and the tables agree, and the log is decided again.
     """
-    history = oracle.history(*trading_floor("ada", "bob", rules=rules), *story)
+    told = [*trading_floor("ada", "bob", rules=rules), *story]
+    history = oracle.history(*told)
     audited(history)
     facts = oracle.facts_in(history)
     for movement in facts.books.movements:
         assert sum(side.amount for side in postings(movement)) == 0
     account = facts.books.accounts["week", who]
     assert account.cash + account.cost() - account.deposits == account.realised
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
-        for number, command in enumerate([*trading_floor("ada", "bob", rules=rules), *story]):
-            ledger.handle(command, f"c{number}")
+    with oracle.telling(":memory:", oracle.with_ids(told), NOW) as (ledger, _):
         assert ledger._known.state.accounts["week", who].cash == account.cash
     return account.cash / MILLION, account.realised / MILLION
 

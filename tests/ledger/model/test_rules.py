@@ -676,7 +676,7 @@ EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
 ]
 
 
-def season(rules: RuleSet) -> list[Any]:
+def every_form(rules: RuleSet) -> list[Any]:
     """Return commands: questions of every form, certain and wrong forecasts, gaps, a bot, a hidden participant."""
     pool = 100 if rules.least_prize_micros <= 100 * 10**6 else None  # one below the least prize is refused
     commands: list[Any] = [contest(rules=rules, pool=pool), enrolment(participant="bot", bot=True, entrant="ada")]
@@ -741,7 +741,7 @@ def test_every_table_can_be_computed_for_every_consistent_rule_set(seed: int) ->
     """
     chance = Random(seed)
     for _ in range(12):
-        tables = worked_out(season(drawn(chance)))
+        tables = worked_out(every_form(drawn(chance)))
         refused = {name: why for name in CATALOGUE if (why := _refused(tables, name))}
         assert refused.keys() <= RESAMPLED, refused
         assert {*refused.values()} <= {"out_of_range: the scores are too large for sums in 64 bits"}

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import given
 from tests.support.given import NOW, micros
+from tests.support.logs import written
 from tests.support.servers import PG_CTL, postgres
 
 NO_INSTANTS = [
@@ -71,8 +72,7 @@ def test_a_clock_that_returns_no_instant_is_refused_in_segments(tmp_path: Path) 
 
 def test_a_bad_clock_is_refused_when_the_log_is_ahead_of_it(tmp_path: Path) -> None:
     """A value that would not be used, because the last row is later, is no better."""
-    with Ledger.open(tmp_path / "season.db", clock=lambda: NOW) as ledger:
-        ledger.handle(given.opened(), "c0")
+    written(tmp_path / "season.db", [given.opened()])
     with (
         Ledger.open(tmp_path / "season.db", clock=lambda: 0.5) as ledger,  # type: ignore[arg-type, return-value]
         pytest.raises(Unavailable, match=r"clock returned 0\.5, a float"),

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.storing import consumer
 from forecast_ledger.ledger.storing.database import Memory
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
+from tests.support.logs import written
 
 
 @pytest.fixture
@@ -28,10 +29,7 @@ def location(tmp_path: Path) -> str:
 
 def filled(location: str, name: str = "main") -> str:
     """Open four questions, one event each."""
-    with Ledger.open(location, name) as ledger:
-        for number in range(4):
-            ledger.handle(opened(f"q{number}"), f"c{number}")
-    return location
+    return written(location, [opened(f"q{number}") for number in range(4)], name)
 
 
 def heard(ledger: Ledger, count: int, name: str = "mailer", after: int = 0) -> list[int]:

@@ -28,6 +28,7 @@ from forecast_ledger.replay.cli.main import UNREADABLE, main
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import NOW, day, opened
+from tests.support.logs import written
 
 Row = tuple[int, str, bytes]
 
@@ -39,10 +40,7 @@ def rows(first: int, last: int) -> list[Row]:
 
 def filled(path: Path, count: int = 5) -> Path:
     """Create a ledger with so many questions; return its path."""
-    with Ledger.open(path, clock=lambda: NOW) as ledger:
-        for number in range(count):
-            ledger.handle(opened(f"q{number}"), f"c{number}")
-    return path
+    return Path(written(path, [opened(f"q{number}") for number in range(count)]))
 
 
 def changed(path: Path, *statements: str) -> Path:

@@ -26,7 +26,7 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
-from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -61,6 +61,7 @@ from tests.support.given import (
     won,
 )
 from tests.support.given import closing as early_close
+from tests.support.oracle import events_of
 from tests.support.paths import ROOT
 from tests.support.processes import forking
 
@@ -70,14 +71,9 @@ def with_id(command_id: str, command: Command) -> AnyCommand:
     return cast("AnyCommand", msgspec.structs.replace(command, id=command_id))
 
 
-def recorded(ledger: Ledger, after: int = 0) -> list[Recorded]:
-    """Return every recorded event, with digests checked."""
-    return [row for page in ledger.read(after) for row in page]
-
-
 def ids(ledger: Ledger) -> list[str]:
     """Return the command ids in the log, in its order."""
-    return [row.command_id for row in recorded(ledger)]
+    return [row.command_id for row in events_of(ledger)]
 
 
 @pytest.fixture
@@ -92,8 +88,8 @@ def test_a_receipt_has_the_positions_of_the_events(ledger: Ledger) -> None:
     assert ledger.head() == START
     assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1, duplicate=False)
     assert ledger.handle(with_id("c2", forecast())) == Receipt("c2", 2, 2, duplicate=False)
-    assert [(row.position, row.command_id) for row in recorded(ledger)] == [(1, "c1"), (2, "c2")]
-    assert ledger.head() == Checkpoint(2, recorded(ledger)[-1].digest)
+    assert [(row.position, row.command_id) for row in events_of(ledger)] == [(1, "c1"), (2, "c2")]
+    assert ledger.head() == Checkpoint(2, events_of(ledger)[-1].digest)
 
 
 def test_a_command_needs_an_id(ledger: Ledger) -> None:
@@ -127,7 +123,7 @@ def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
         receipts = first.handle_many(PAID)
         assert receipts == [*(Receipt(f"c{n}", n, n) for n in range(1, 9)), Receipt("c9", 9, 11)]
         assert ids(first)[7:] == ["c8", "c9", "c9", "c9"]
-        assert len({row.command for row in recorded(first, 8)}) == 1
+        assert len({row.command for row in events_of(first, 8)}) == 1
     with Ledger.open(tmp_path / "a.db", prizes=prizes_from_log) as second:
         again = second.handle(payment(at="2026-03-25T01:00:00+01:00"), "c9")
         assert again == Receipt("c9", 9, 11, duplicate=True)
@@ -322,7 +318,7 @@ def test_an_atomic_batch_is_recorded_whole_or_not_at_all(ledger: Ledger, batch: 
     outcomes = ledger.handle_many(batch, atomic=True)
     codes = [outcome.code for outcome in outcomes if isinstance(outcome, Refused)]
     assert codes == ["unknown_question" if command is BAD else "batch_refused" for command in batch]
-    assert (ledger.head(), recorded(ledger)) == (START, [])
+    assert (ledger.head(), events_of(ledger)) == (START, [])
     assert ledger.handle_many([GOOD, BETTER], atomic=True) == [Receipt("c1", 1, 1), Receipt("c2", 2, 2)]
     assert ids(ledger) == ["c1", "c2"]
 
@@ -456,16 +452,16 @@ def test_reading_from_a_position_begins_there(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle_many([with_id(f"c{number}", opened(f"q{number}")) for number in range(5)])
-        assert [row.position for row in recorded(ledger, 3)] == [4, 5]
-        assert recorded(ledger, -1) == recorded(ledger)
+        assert [row.position for row in events_of(ledger, 3)] == [4, 5]
+        assert events_of(ledger, -1) == events_of(ledger)
         assert list(ledger.read(5)) == list(ledger.read(99)) == []
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE stored_events SET state = x'7b7d' WHERE originator_version = 2")
-        assert [row.position for row in recorded(ledger, 3)] == [4, 5]
+        assert [row.position for row in events_of(ledger, 3)] == [4, 5]
         with pytest.raises(Corrupt, match="log position 2: "):
-            recorded(ledger, 2)
+            events_of(ledger, 2)
         with pytest.raises(Corrupt, match="log position 2: "):
-            recorded(ledger, 1)
+            events_of(ledger, 1)
         forged, _ = log.with_digest(
             b'{"position":3,"recorded_at":1,"command_id":"x","command":"","previous":"","event":'
             b'{"type":"question_closed.v1","at":1,"question":"q1"}'
@@ -473,7 +469,7 @@ def test_reading_from_a_position_begins_there(tmp_path: Path) -> None:
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 3", [forged])
         with pytest.raises(Corrupt, match="log position 4: the row before has digest"):
-            recorded(ledger, 3)
+            events_of(ledger, 3)
 
 
 @pytest.mark.parametrize("recent", [2**12, 2])
@@ -487,7 +483,7 @@ def test_the_events_of_a_command_are_found_by_its_id(
         assert ledger.events_of("c0") == []
         for number, command in enumerate([*SEALED, payment()]):
             ledger.handle(command, f"c{number}")
-        every = recorded(ledger)
+        every = events_of(ledger)
         for reader in (ledger, other):
             for number in range(len(SEALED) + 1):
                 found = reader.events_of(f"c{number}")
@@ -499,7 +495,7 @@ def test_the_events_of_a_command_are_found_by_its_id(
 def test_the_ledgers_own_clock_stamps_each_row(ledger: Ledger) -> None:
     """The instant that a command claims and the recorded instant are separate."""
     ledger.handle(opened(), "c1")
-    [row] = recorded(ledger)
+    [row] = events_of(ledger)
     assert (row.recorded_at, row.event.at) == (NOW, micros(5))
 
 
@@ -514,7 +510,7 @@ def test_recorded_time_never_decreases_though_the_clock_jumps_back(tmp_path: Pat
         second.handle(opened("b"), "b")
         ahead.handle(opened("c"), "c")
         second.handle(opened("d"), "d")
-        assert [row.recorded_at for row in recorded(second)] == [100, 100, 200, 200, 200, 300, 300]
+        assert [row.recorded_at for row in events_of(second)] == [100, 100, 200, 200, 200, 300, 300]
 
 
 def test_without_a_clock_the_systems_is_used() -> None:
@@ -522,7 +518,7 @@ def test_without_a_clock_the_systems_is_used() -> None:
     with Ledger.open(":memory:") as ledger:
         before = time.time_ns() // 1_000
         ledger.handle(opened(), "c1")
-        assert before <= recorded(ledger)[0].recorded_at <= time.time_ns() // 1_000
+        assert before <= events_of(ledger)[0].recorded_at <= time.time_ns() // 1_000
 
 
 def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> None:
@@ -655,7 +651,7 @@ def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         )
         with pytest.raises((Conflict, Unavailable)):
             ledger.handle_many(batch)
-        assert recorded(ledger) == []
+        assert events_of(ledger) == []
         database.execute("DROP TRIGGER stop")
         assert [receipt.first for receipt in ledger.handle_many(batch) if isinstance(receipt, Receipt)] == [
             1,
@@ -738,7 +734,7 @@ def test_eight_threads_share_one_ledger(tmp_path: Path) -> None:
         shared.handle(opened(), "c1")
         with ThreadPoolExecutor(8) as threads:
             receipts = [receipt for batch in threads.map(work, range(8)) for receipt in batch]
-        rows = recorded(shared)
+        rows = events_of(shared)
         at = {row.command_id: row.position for row in rows}
         assert len(at) == len(rows) == 1 + 8 * 40 + 10
         assert Counter(receipt.duplicate for receipt in receipts) == {False: 330, True: 70}
@@ -808,7 +804,7 @@ def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.handle(opened(), "c-open")
         receipts = in_four_processes(send, path)
-        positions = {row.command_id: row.position for row in recorded(ledger)}
+        positions = {row.command_id: row.position for row in events_of(ledger)}
         assert set(positions) == {"c-open", *(f"c{number}" for number in range(125))}
         assert ledger.head().position == len(positions) == 126
         assert all(positions[command_id] == first for command_id, first, _ in receipts)
@@ -902,7 +898,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(tmp_path: Path, seed: in
         assert len(parts) - len(acknowledged) <= 2  # at most one each that was recorded but not acknowledged
         assert all(count == number % 4 + 1 for number, count in parts.items())
         assert ledger.handle(resolution(), "c-next").first == sum(parts.values()) + 2
-        assert len(recorded(ledger)) == ledger.head().position
+        assert len(events_of(ledger)) == ledger.head().position
 
 
 def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
@@ -912,6 +908,6 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
         ledger.handle(opened(), "c1")
         head = ledger.head()
         ledger.handle(forecast(), "c2")
-        assert recorded(ledger)[head.position - 1].digest == head.digest
+        assert events_of(ledger)[head.position - 1].digest == head.digest
         with closing(StoredLog.open(str(path), "main", read_only=True)) as store:
             assert [row.position for row in log.unseal(store.read(head.position), head)] == [2]

@@ -70,7 +70,7 @@ def test_the_label_of_the_consensus_is_nobodys_id() -> None:
 # --- whole logs
 
 
-def season(*commands: AnyCommand, rules: str | RuleSet = "relative-2022-04") -> Projections:
+def three_questions(*commands: AnyCommand, rules: str | RuleSet = "relative-2022-04") -> Projections:
     """Return a season of three questions: one hidden for two of ten days with weight 3, one plain, one closed early."""
     questions: list[AnyCommand] = [opened(reveals_at=REVEALS), opened("wind"), opened("snow"), contest(rules=rules)]
     entries: list[AnyCommand] = [
@@ -85,7 +85,7 @@ def season(*commands: AnyCommand, rules: str | RuleSet = "relative-2022-04") -> 
 def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> None:
     """Ada: 1/2 · 1 + 1/2 · 3/8, all, none; (3 · 11/16 + 1 · 1 + 2 · 0) / 6. Bob: 4/10 of the last."""
     commands: list[AnyCommand] = [forecast(at=OPENS), withdrawal(at=day(15)), forecast("wind", at=OPENS)]
-    projections = season(*commands, forecast("snow", "bob", at=OPENS))
+    projections = three_questions(*commands, forecast("snow", "bob", at=OPENS))
     sums = own(projections)
     assert time_weighted.coverages(*projections.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
     assert (sums["ada"].coverage, sums["bob"].coverage) == (Fraction(49, 96), Fraction(8, 60))
@@ -96,7 +96,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
 
 def test_attainable_coverage_is_that_of_a_forecast_for_the_whole_scored_time() -> None:
     """Two questions can be covered whole, the third for four of ten days: (3 + 1 + 2 · 0.4) / 6."""
-    projections = season(forecast(at=OPENS))
+    projections = three_questions(forecast(at=OPENS))
     assert time_weighted.attainable_shares(projections.scored("cup").questions) == [1, 1, Fraction(2, 5)]
     assert projections.tally("cup").attainable == Fraction(48, 60)
 

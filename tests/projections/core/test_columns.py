@@ -20,15 +20,13 @@ from forecast_ledger.projections.core.columns import DECIMALS, KINDS, SHOWN_ROWS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.reading.replay import Replay, replay
-from tests.support.exports import export_log
+from tests.support.exports import export_commands, export_log
+from tests.support.logs import log_fixture
 
 # --- Tables as Arrow, pandas and polars: the same values, exact.
 
 
-@pytest.fixture(scope="module")
-def stories(tmp_path_factory: pytest.TempPathFactory) -> Replay:
-    """The stories, replayed."""
-    return replay(export_log(tmp_path_factory.mktemp("arrow") / "log.db"))
+stories = log_fixture(export_commands, "module", replay, refused=True)
 
 
 def one_column(kind: str, *values: Any) -> Table:

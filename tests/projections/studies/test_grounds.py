@@ -18,7 +18,7 @@ LOG: dict[str, Any] = {"kernel": "ln"}
 PEER: dict[str, Any] = {"kernel": "ln", "reference": "peers"}
 
 
-def season(
+def contest_rows(
     answers: str, group: int = 1, kind: str = "binary", skipped: int = 0, table: str = "intervals", **rules: Any
 ) -> list[dict[str, Any]]:
     """Return the rows of a table of a contest. answers: y or n of each question; so many in a group.
@@ -61,7 +61,7 @@ def season(
 )
 def test_what_is_too_little(answers: str, fields: dict[str, Any], clusters: int, withheld: str) -> None:
     """Twenty clusters are enough, of which five have the rarer answer; no number of a row is there without."""
-    [row] = [row for row in season(answers, **fields) if row["participant"] == "ada"]
+    [row] = [row for row in contest_rows(answers, **fields) if row["participant"] == "ada"]
     assert (row["clusters"], row["withheld"]) == (clusters, withheld)
     for name in ("score_low", "score_high", "first", "best_5_percent"):
         assert (row[name] is None) == bool(withheld)
@@ -70,18 +70,18 @@ def test_what_is_too_little(answers: str, fields: dict[str, Any], clusters: int,
 
 def test_each_row_has_its_own_clusters() -> None:
     """Bob, who forecasts on 19 of 30 questions, says too little; an imputed score counts as one that he has."""
-    rows = {row["participant"]: row for row in season("yn" * 15, skipped=11)}
+    rows = {row["participant"]: row for row in contest_rows("yn" * 15, skipped=11)}
     assert [(rows[who]["clusters"], rows[who]["withheld"]) for who in ("ada", "bob")] == [
         (30, ""),
         (19, "few_clusters"),
     ]
-    rows = {row["participant"]: row for row in season("yn" * 15, skipped=11, imputation="worst")}
+    rows = {row["participant"]: row for row in contest_rows("yn" * 15, skipped=11, imputation="worst")}
     assert [(rows[who]["clusters"], rows[who]["withheld"]) for who in ("ada", "bob")] == [(30, ""), (30, "")]
 
 
 def test_a_score_that_is_always_the_same_has_no_interval() -> None:
     """Bob's is (1 - 0.5)², whatever happens."""
-    rows = {row["participant"]: row for row in season("yn" * 10)}
+    rows = {row["participant"]: row for row in contest_rows("yn" * 10)}
     assert (rows["bob"]["score"], rows["bob"]["withheld"]) == ("0.250000000", "constant_score")
     assert rows["bob"]["score_low"] is rows["bob"]["first"] is None
 
@@ -100,7 +100,7 @@ def test_a_pair_rests_on_its_common_questions(
     answers: str, fields: dict[str, Any], clusters: int, withheld: str
 ) -> None:
     """The difference of two scores has an interval if the questions that both have a score on are enough for one."""
-    [row] = season(answers, table="pairwise", **fields)
+    [row] = contest_rows(answers, table="pairwise", **fields)
     assert (row["clusters"], row["withheld"]) == (clusters, withheld)
     assert (row["difference_low"] is None, row["difference_high"] is None) == (bool(withheld),) * 2
 

@@ -86,7 +86,7 @@ def by_definition(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
     return RankSets(allowed, len(kept) * (len(kept) - 1) // 2, [needed[at] for at in (0, middle, -1)] if needed else [])
 
 
-def season(random: Random, people: int, units: int, scale: int) -> list[list[int]]:
+def random_places(random: Random, people: int, units: int, scale: int) -> list[list[int]]:
     """Return contributions with some skill, those of the last alike those of the first."""
     parts = [[random.randrange(-9, 9) * scale + person * scale for _ in range(units)] for person in range(people)]
     return [*parts[:-1], list(parts[0])]
@@ -115,7 +115,7 @@ def test_rank_sets_are_those_of_the_definition(scale: int, turns: tuple[int, ...
     """Small and large numbers, with ties in most replicates; with signs of one field and of two."""
     random = Random(scale)
     for people, units in ((2, 3), (3, 25), (6, 12), (9, 30)):
-        parts, flips = season(random, people, units, scale), turned(random, 39, units, turns)
+        parts, flips = random_places(random, people, units, scale), turned(random, 39, units, turns)
         assert found(parts, flips, people + 2) == by_definition(parts, flips, people + 2)
         assert alone(parts, flips, people + 2) == marginal_by_definition(parts, flips, people + 2)
 
@@ -126,7 +126,7 @@ def test_what_bounds_leave_open_is_computed_exactly(monkeypatch: pytest.MonkeyPa
     for share in ("_ROUNDING", "_SLACK"):
         monkeypatch.setattr(estimates, share, 2.0**-10)
     for people, units in ((3, 12), (7, 25)):
-        parts, flips = season(random, people, units, 10**15), turned(random, 39, units)
+        parts, flips = random_places(random, people, units, 10**15), turned(random, 39, units)
         assert found(parts, flips, people) == by_definition(parts, flips, people)
         assert alone(parts, flips, people) == marginal_by_definition(parts, flips, people)
 
@@ -142,7 +142,7 @@ def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
     """Once the clear pairs are set aside, the largest statistic of the others is smaller."""
     random, more = Random(2), 0
     for _ in range(20):
-        parts = season(random, 6, 24, 10**18)
+        parts = random_places(random, 6, 24, 10**18)
         parts[0] = [each + 40 * 10**18 for each in parts[0]]
         flips = turned(random, 99, 24)
         exact = by_definition(parts, flips, 6)
@@ -154,7 +154,7 @@ def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
 def test_a_set_of_one_alone_is_within_the_set_of_all_at_once_and_is_often_smaller() -> None:
     """Fewer pairs are beside each other. Of ten who are a little apart, some can be told from others only alone."""
     random = Random(4)
-    parts = season(random, 10, 24, 10**18)
+    parts = random_places(random, 10, 24, 10**18)
     flips = turned(random, 99, 24)
     sets, own = found(parts, flips, 10).allowed, alone(parts, flips, 10)
     assert all(sets[row][0] <= best <= worst <= sets[row][1] for row, (best, worst) in enumerate(own))

@@ -34,7 +34,7 @@ def reviewed(*commands: AnyCommand) -> list[Row]:
     return list(oracle.projected(*commands).table("participant_review").rows())
 
 
-def season(rules: RuleSet, **weights: int) -> list[AnyCommand]:
+def two_questions(rules: RuleSet, **weights: int) -> list[AnyCommand]:
     """Two questions that come true; Ada and Bob forecast on rain, Ada 0.9 and Bob 0.6, and only Bob, 0.5, on snow."""
     said: list[AnyCommand] = [contest(rules=rules)]
     for name in ("rain", "snow"):
@@ -51,7 +51,7 @@ def own(rows: list[Row], participant: str, *names: str) -> list[list[Any]]:
 
 def test_a_question_gains_what_it_is_better_than_the_median() -> None:
     """Brier scores of 0.01 and 0.16 on rain: the median is 0.085; on snow Bob is alone with 0.25."""
-    rows = reviewed(*season(MEAN))
+    rows = reviewed(*two_questions(MEAN))
     names = ("place", "question", "score", "rank", "forecasters", "median", "gained")
     assert own(rows, "ada", *names)[0] == [1, "rain", "0.010000000", 1, 2, "0.085000000", "0.075000000"]
     assert own(rows, "bob", *names) == [
@@ -70,7 +70,7 @@ def test_a_question_gains_what_it_is_better_than_the_median() -> None:
 )
 def test_a_missed_question_costs_what_the_rules_count_for_it(rules: RuleSet, counted: Any, gained: Any) -> None:
     """Less the median of those who did forecast."""
-    [missed] = [row for row in reviewed(*season(rules)) if row["score"] is None]
+    [missed] = [row for row in reviewed(*two_questions(rules)) if row["score"] is None]
     assert [missed[name] for name in ("participant", "question", "rank", "coverage")] == [
         "ada",
         "snow",
@@ -85,17 +85,17 @@ def test_a_missed_question_costs_what_the_rules_count_for_it(rules: RuleSet, cou
 def test_below_the_least_coverage_a_missed_question_counts(total: Any, least: int, counted: Any) -> None:
     """Ada forecast on one question, all the time: divided by 2, her total counts the other as 0; by 1, it does not."""
     rules = RuleSet(name="own", kernel="ln", reference="uniform", total=total, least_coverage=least)
-    said = [each if each.at != day(11) else replace(each, at=day(10)) for each in season(rules)]
+    said = [each if each.at != day(11) else replace(each, at=day(10)) for each in two_questions(rules)]
     [missed] = [row for row in reviewed(*said) if row["score"] is None]
     assert (missed["participant"], missed["counted"]) == ("ada", counted)
 
 
 def test_the_order_is_that_of_what_counts() -> None:
     """By kind means, Ada gains 0.075 on rain and loses 0.75 on snow; weight decides among what Bob gains."""
-    rows = reviewed(*season(WORST))
+    rows = reviewed(*two_questions(WORST))
     assert own(rows, "ada", "place", "question") == [[1, "rain"], [2, "snow"]]
     third = [forecast("snow", "ada", probability="0.6"), forecast(participant="kim", probability="0.1")]
-    said = season(MEAN, snow=3)
+    said = two_questions(MEAN, snow=3)
     more = oracle.projected(*said[:-2], *third, *said[-2:]).table("participant_review")
     # rain: 0.01, 0.16, 0.81, median 0.16: Ada gains 0.15; snow: 0.16, 0.25, median 0.205: 0.045 with weight 3
     assert own([*more.rows()], "ada", "question", "gained") == [["rain", "0.150000000"], ["snow", "0.045000000"]]
@@ -103,7 +103,7 @@ def test_the_order_is_that_of_what_counts() -> None:
 
 def test_questions_without_weight_and_hidden_participants_are_left_out() -> None:
     """Neither is on the leaderboard."""
-    rows = reviewed(*season(MEAN, snow=0), exclusion(participant="bob", level="hidden", at=day(26)))
+    rows = reviewed(*two_questions(MEAN, snow=0), exclusion(participant="bob", level="hidden", at=day(26)))
     assert [[row["participant"], row["question"], row["forecasters"]] for row in rows] == [["ada", "rain", 1]]
 
 

@@ -34,7 +34,7 @@ def exactly(rows: Sequence[Row]) -> Part:
     return fit_exactly(part.cells)
 
 
-def season(random: Random, size: tuple[int, int], density: float, weights: Sequence[int], most: int) -> list[Row]:
+def random_rows(random: Random, size: tuple[int, int], density: float, weights: Sequence[int], most: int) -> list[Row]:
     """Return scores at random, of a first participant on all questions and of others on some, in any order."""
     people, questions = size
     weight = [random.choice(weights) for _ in range(questions)]
@@ -137,7 +137,7 @@ def test_exact_effects_are_those_of_elimination_and_others_are_as_near_as_they_s
     """Whatever the weights, from few whole scores to numbers of 200 bits; scores may be less than a unit too low."""
     random = Random(seed)
     size, most = (random.randint(2, 7), random.randint(2, 9)), random.choice((2, 10**9, FINE))
-    rows = season(random, size, random.choice((0.2, 0.6)), weights, most)
+    rows = random_rows(random, size, random.choice((0.2, 0.6)), weights, most)
     expected = by_elimination(rows)
     assert effects(exactly(rows)) == expected
     for rounding, unit in ((0, 1), (1, 16)):
@@ -148,7 +148,7 @@ def test_exact_effects_are_those_of_elimination_and_others_are_as_near_as_they_s
 
 def test_a_crowd_is_fitted_to_many_digits() -> None:
     """200 people and 600 questions; equations that the effects leave nothing of, but for what they say is open."""
-    rows = season(Random(5), (200, 600), 0.04, range(1, 9), FINE)
+    rows = random_rows(Random(5), (200, 600), 0.04, range(1, 9), FINE)
     [part] = fit(cells(rows))
     assert part.off < FINE >> 120
     found, own = effects(part), dict[int, list[Row]]()
@@ -164,7 +164,7 @@ def test_a_crowd_is_fitted_to_many_digits() -> None:
 def test_a_fit_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """If only an exact one decides; the message says how large it is."""
     monkeypatch.setattr(two_way, "MOST_WORK", 1_000)
-    rows = season(Random(1), (20, 30), 0.3, (1,), FINE)
+    rows = random_rows(Random(1), (20, 30), 0.3, (1,), FINE)
     [part] = fit(cells(rows))
     with pytest.raises(Refused, match=f"for {len(rows)} scores") as refused:
         fit_exactly(part.cells)
@@ -175,7 +175,7 @@ def test_a_fit_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_peeled_away_tells_nothing(seed: int) -> None:
     """Participants' effects are those that the rest of the questions give, or differ as two scores do."""
     random = Random(seed)
-    rows = season(random, (random.randint(3, 9), random.randint(3, 9)), 0.15, (1, 3), 5)
+    rows = random_rows(random, (random.randint(3, 9), random.randint(3, 9)), 0.15, (1, 3), 5)
     part = exactly(rows)
     own = {who: {row[1]: row for row in rows if row[0] == who} for who, *_ in rows}
     effect = {who: part.adjusted(cells([*scores.values()])) for who, scores in own.items()}

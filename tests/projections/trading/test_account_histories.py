@@ -27,7 +27,7 @@ NUMBERED = [*trading_floor("ada", "bo"), decision(bet()), quote(at=day(4), price
 
 
 @cache
-def season(seed: int) -> Projections:
+def random_tables(seed: int) -> Projections:
     """The tables of a random season with several contests."""
     return Projections(facts([recorded(Season(seed, 40).commands(), refused=True)]))
 
@@ -35,7 +35,7 @@ def season(seed: int) -> Projections:
 @pytest.mark.parametrize("seed", range(4))
 def test_selected_portfolios_are_rows_of_the_whole_table(seed: int) -> None:
     """Whatever is selected, rows and their order are those of the whole table, filtered."""
-    projections, draw = season(seed), Random(seed)
+    projections, draw = random_tables(seed), Random(seed)
     whole = [*projections.table(TABLE).rows()]
     instants = projections.table(TABLE).numbers("at").tolist()
     for _ in range(6):

@@ -9,7 +9,7 @@ import pytest
 
 from forecast_ledger.replay.audit.trails import TOTAL, Line, matched
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from tests.replay.audit.test_trails import season
+from tests.replay.audit.test_trails import sealed_log
 from tests.replay.cli.test_main import run
 
 PAID = "Date,Payee,Amount,Text\n2022-04-21,a,-108.00,\n2022-04-21,Bob Ltd,-779.30,prize of B\n"
@@ -20,7 +20,7 @@ def banked(folder: Path, statement: str, *options: str) -> tuple[int, list[str],
     """The exit code, what is said of each row, and stderr. A, B, C and bot were paid 108, 779.30, 44.80 and 67.90."""
     (folder / "bank.csv").write_text(statement, encoding="utf-8")
     columns = ("--format", "csv", "--columns", "row,participant,bank_amount,bank")
-    done = run("tie-out", season(folder), "plain", "--bank", str(folder / "bank.csv"), *options, *columns)
+    done = run("tie-out", sealed_log(folder), "plain", "--bank", str(folder / "bank.csv"), *options, *columns)
     return done.exit_code, done.stdout.splitlines()[1:], done.stderr
 
 

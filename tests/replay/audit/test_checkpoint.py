@@ -11,7 +11,6 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core import table as table_module
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE
 from forecast_ledger.replay.audit import verify as checkpoint_module
@@ -29,8 +28,8 @@ from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, wrong_prize
 from tests.replay.cli.test_main import run
-from tests.support import oracle
-from tests.support.given import NOW, contest, entry, forecast, opened, resolution
+from tests.support.given import contest, entry, forecast, opened, resolution
+from tests.support.logs import written
 
 SAID: list[AnyCommand] = [
     opened(),
@@ -259,8 +258,7 @@ def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None
     """It is compared with the ledger of that name only."""
     path = str(tmp_path / "log.db")
     for name in ("main", "other"):
-        with Ledger.open(path, name, clock=lambda: NOW) as ledger:
-            ledger.handle_many(oracle.with_ids(SAID if name == "main" else SAID[:2]))
+        written(path, SAID if name == "main" else SAID[:2], name)
     kept = file(tmp_path, take_checkpoint(Log(path, "other")))
     assert run("verify", path, "--name", "other", "--checkpoint", kept).exit_code == FINE
     assert "ledger: the checkpoint has other, the log has main" in run("verify", path, "--checkpoint", kept).stderr

@@ -19,7 +19,7 @@ from forecast_ledger.replay.audit import sampling
 from forecast_ledger.replay.audit.sampling import MILLION, draw, drawn_by_amount, drawn_by_chance, upper_limit
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.reading.replay import replay
-from tests.replay.audit.test_trails import PLAIN, season
+from tests.replay.audit.test_trails import PLAIN, sealed_log
 from tests.replay.cli.test_main import run
 from tests.support.given import (
     TRADES,
@@ -137,7 +137,7 @@ def evaluated(log: str, path: str, *options: str) -> tuple[int, dict[str, Any], 
 
 def test_scores_are_drawn_with_what_they_rest_on(tmp_path: Path) -> None:
     """Of the 11 scores of the contest, those with the smallest digests; prizes are the published ones."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = sheet(log, "--size", "4")
     checkpoint, scores = replay(log).checkpoint, [*replay(log).table("scores").only("contest", PLAIN).rows()]
     assert len(scores) == 11
@@ -155,7 +155,7 @@ def test_scores_are_drawn_with_what_they_rest_on(tmp_path: Path) -> None:
 
 def test_an_evaluation_counts_what_is_wrong_or_empty(tmp_path: Path) -> None:
     """Values agree to the decimals written. With 1 wrong of 4, 1 - p is the root of 4 q^3 - 3 q^4 = 0.05, 0.248605."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = [row | {"found": f"{Decimal(row['score']):.4f}"} for row in sheet(log, "--size", "4")]
     code, row, told = evaluated(log, filled(tmp_path, rows))
     assert (code, row["wrong"], row["rate"], row["drawn"], row["items"]) == (FINE, 0, "0.000000", 4, 11)
@@ -173,7 +173,7 @@ def test_an_evaluation_counts_what_is_wrong_or_empty(tmp_path: Path) -> None:
 
 def test_if_every_score_is_examined_the_rate_is_known(tmp_path: Path) -> None:
     """1 of 11 is wrong; there is no other that could be."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = [row | {"found": row["score"]} for row in sheet(log, "--size", "50")]
     rows[0]["found"] = "7"
     _, row, _ = evaluated(log, filled(tmp_path, rows))
@@ -184,7 +184,7 @@ def test_amounts_are_evaluated_by_the_units_that_were_drawn(tmp_path: Path) -> N
     """Of 20 units of 50 each, B's 779.30 has 15 or 16; the amount is the limit's part of 1,000. A spreadsheet that has
     decimal commas writes semicolons.
     """
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = sheet(log, "--by", "amount")
     times = {row["participant"]: int(row["times"]) for row in rows}
     assert sum(times.values()) == 20
@@ -202,7 +202,7 @@ def test_amounts_are_evaluated_by_the_units_that_were_drawn(tmp_path: Path) -> N
 
 def test_a_sheet_is_evaluated_as_of_the_position_that_it_was_drawn_at(tmp_path: Path) -> None:
     """The log has grown since."""
-    log = season(tmp_path, paid=False)
+    log = sealed_log(tmp_path, paid=False)
     rows = [row | {"found": row["score"]} for row in sheet(log)]
     run("pay", log, PLAIN)
     assert evaluated(log, filled(tmp_path, rows))[0] == FINE
@@ -224,7 +224,7 @@ def test_a_sheet_is_evaluated_as_of_the_position_that_it_was_drawn_at(tmp_path: 
 )
 def test_a_sheet_that_was_not_drawn_from_the_log_is_refused(tmp_path: Path, field: str, value: str, said: str) -> None:
     """Nothing is believed because a sheet says so: it is drawn again."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = [row | {"found": row["score"]} for row in sheet(log, "--size", "3")]
     rows[0][field] = value
     result = run("sample", log, "--contest", PLAIN, "--evaluate", filled(tmp_path, rows))
@@ -240,7 +240,7 @@ def test_a_sheet_with_more_rows_than_a_sample_has_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row after the limit is the last that is read, whatever follows it."""
-    log, rows = season(tmp_path), sheet(season(tmp_path), "--size", "3")
+    log, rows = sealed_log(tmp_path), sheet(sealed_log(tmp_path), "--size", "3")
     monkeypatch.setattr(sampling, "MOST", 2)
     with Path(filled(tmp_path, rows)).open("a", encoding="utf-8") as file:
         file.write('"a cell without an end')
@@ -250,7 +250,7 @@ def test_a_sheet_with_more_rows_than_a_sample_has_is_not_read_to_its_end(
 
 def test_columns_that_an_examiner_adds_are_left_alone(tmp_path: Path) -> None:
     """So is the order of columns."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     rows = [{"initials": "@x", **row, "found": row["score"]} for row in sheet(log, "--size", "2")]
     assert evaluated(log, filled(tmp_path, rows))[0] == FINE
 

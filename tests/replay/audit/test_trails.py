@@ -17,7 +17,7 @@ from tests.support.logs import commands_of, written
 PLAIN = "plain"
 
 
-def season(folder: Path, *, paid: bool = True) -> str:
+def sealed_log(folder: Path, *, paid: bool = True) -> str:
     """The log of Metaculus's example, sealed and paid."""
     story = [*commands_of("metaculus-2022"), finalization(PLAIN, at="2022-04-20T00:00:00Z")]
     return written(folder / "season.db", [*story, *[payment(PLAIN, at="2022-04-21T00:00:00Z")] * paid])
@@ -25,7 +25,7 @@ def season(folder: Path, *, paid: bool = True) -> str:
 
 def test_each_prize_has_its_forecasts_answers_seal_and_payment(tmp_path: Path) -> None:
     """Prizes are the published ones; positions are those of the lines of the story, which the log begins with."""
-    rows, ties = tie_out(replay(season(tmp_path)).projections, PLAIN)
+    rows, ties = tie_out(replay(sealed_log(tmp_path)).projections, PLAIN)
     told = [(row["row"], row["participant"], row["prize"], row["paid_at"], row["paid"], row["owed"]) for row in rows]
     assert told == [
         ("1", "A", "108.00", 36, "108.00", "0.00"),
@@ -50,7 +50,7 @@ def test_each_prize_has_its_forecasts_answers_seal_and_payment(tmp_path: Path) -
 
 def test_nothing_is_owed_before_the_seal_and_all_of_it_before_the_payment(tmp_path: Path) -> None:
     """The contest hidden-only of the same log has a board that can still change."""
-    projections = replay(season(tmp_path, paid=False)).projections
+    projections = replay(sealed_log(tmp_path, paid=False)).projections
     rows, _ = tie_out(projections, PLAIN)
     assert [row["owed"] for row in rows] == ["108.00", "779.30", "44.80", "67.90", "1000.00"]
     assert {row["owed"] for row in tie_out(projections, "hidden-only")[0]} == {None}

@@ -20,7 +20,6 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
@@ -29,6 +28,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE,
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.support.effort import LONG
 from tests.support.given import forge, prizes_paid
+from tests.support.logs import written
 from tests.support.paths import ROOT
 
 STORY = ROOT / "data" / "metaculus-2022"
@@ -460,9 +460,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         said("f", "finalize_contest", contest="spring-cup", **closing),
         *(opened(f"{number}", question=f"{number}") for number in range(1_200)),
     ]
-    with Ledger.open(folder / "season.db", clock=lambda: 0) as ledger:
-        outcomes = ledger.handle_many([read(line) for line in [*COMMANDS.read_bytes().splitlines(), *lines]])
-    assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    written(folder / "season.db", map(read, [*COMMANDS.read_bytes().splitlines(), *lines]), at=0)
     assert run("export", str(folder / "season.db"), str(folder / "exported"), "--format", "csv").exit_code == FINE
     (folder / "FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
     (folder / "forecasts.csv").write_text("question,user,p\nrain,ada,0.8\n", encoding="utf-8")

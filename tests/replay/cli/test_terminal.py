@@ -16,7 +16,7 @@ from forecast_ledger.replay.cli.terminal import Look, Screen, colour_text, fit_t
 from tests.replay.cli.test_main import SEALED, opened, run, said
 from tests.support.exports import resealed
 from tests.support.given import forge, prizes_paid
-from tests.support.logs import commands_of, rows, written
+from tests.support.logs import commands_of, log_fixture, rows, written
 from tests.support.terminals import seen
 
 WIDTHS = [60, 100]
@@ -39,13 +39,7 @@ PRINTERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log of two stories, one of forecasts and one of trades."""
-    path = tmp_path_factory.mktemp("terminal") / "log.db"
-    for story in STORIES:
-        written(path, commands_of(story))
-    return str(path)
+log = log_fixture(lambda: [each for story in STORIES for each in commands_of(story)], "module")
 
 
 def shown(names: str, *lines: str, room: int, look: Look | None = None) -> tuple[list[str], str]:

@@ -74,8 +74,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def cuts(path: str) -> list[Projections]:
     """The log as of every log position, from 0 on, each read from nothing."""
-    with Ledger.open(path) as ledger:
-        recorded = [each for page in ledger.read() for each in page]
+    recorded = oracle.events_of(path)
     return [Projections(oracle.facts_in(recorded[:position])) for position in range(len(recorded) + 1)]
 
 

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.cli.explain import blame as blame_command
 from forecast_ledger.replay.cli.explain import diff as diff_command
@@ -22,7 +21,10 @@ from forecast_ledger.replay.cli.main import FINE, USAGE, main
 from forecast_ledger.replay.explain.diff import CAUSES_SHOWN, diff
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
-from tests.replay.cli.test_main import run, said
+from tests.replay.cli.test_main import run
+from tests.support.given import exclusion, resolution, revocation
+from tests.support.logs import commands_of, log_fixture, written
+from tests.support.oracle import events_of
 from tests.system.test_stories import ARENA, DATA, METACULUS
 
 STORY = DATA / METACULUS / "commands.jsonl"
@@ -31,16 +33,13 @@ STORY = DATA / METACULUS / "commands.jsonl"
 @pytest.fixture
 def log(tmp_path: Path) -> str:
     """The story's log, and after it a resolution revoked and given the other way, and an exclusion."""
-    path = str(tmp_path / "season.db")
-    assert run("append", path, str(STORY)).exit_code == FINE
     later = {"at": "2021-07-25T00:00:00Z"}
-    lines = (
-        said("r1", "revoke_resolution", question="olympics-2021", reason="misread", **later),
-        said("r2", "resolve_question", question="olympics-2021", outcome="no", **later),
-        said("r3", "exclude_participant", contest="hidden-only", participant="B", level="no_rank", reason="x", **later),
-    )
-    assert run("append", path, "-", given=b"".join(lines)).exit_code == FINE
-    return path
+    mended = revocation("olympics-2021", **later), resolution("olympics-2021", outcome="no", **later)
+    excluded = exclusion("hidden-only", "B", level="no_rank", reason="x", **later)
+    return written(tmp_path / "season.db", [*commands_of(METACULUS), *mended, excluded])
+
+
+week = log_fixture(lambda: commands_of(ARENA), "module")  # with a contest sealed at its end
 
 
 def test_rows_that_change_come_or_go_are_told_with_their_causes(log: str) -> None:
@@ -103,14 +102,6 @@ def test_a_row_that_is_gone_is_told_as_gone(log: str) -> None:
     assert found.equal == 22 - len(found.changes)
 
 
-@pytest.fixture(scope="module")
-def week(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The log of a story in which one trades, with a contest sealed at its end."""
-    path = str(tmp_path_factory.mktemp("week") / "week.db")
-    assert run("append", path, str(DATA / ARENA / "commands.jsonl")).exit_code == FINE
-    return path
-
-
 @pytest.mark.parametrize("table", ["journal", "cash", "refused_legs"])
 def test_what_is_never_other_than_it_came_is_caused_by_its_own_event(table: str, week: str) -> None:
     """An entry, a movement, a leg refused: each names the log position that it came with."""
@@ -125,8 +116,7 @@ def test_what_is_never_other_than_it_came_is_caused_by_its_own_event(table: str,
 def test_the_foremost_cause_is_what_a_row_tells_of(week: str) -> None:
     """A contest has its opening or seal first, a trade the trade, an account its settlements, then its own events."""
     end = replay(week).checkpoint.position
-    with Ledger.open(week) as ledger:
-        recorded = {each.position: each.event for page in ledger.read() for each in page}
+    recorded = {each.position: each.event for each in events_of(week)}
     for change in diff(Log(week, as_of=50), end, "contests").changes:
         name, [foremost, *_] = change.difference.key["contest"], change.causes
         assert foremost.type == ("contest_opened" if change.difference.row == "new" else "contest_finalized")

@@ -20,6 +20,7 @@ from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won
+from tests.support.logs import written
 from tests.support.menu import loaded
 
 LATER = {"at": "2021-07-26T00:00:00Z"}
@@ -267,9 +268,7 @@ def test_a_branch_decides_and_reads_as_a_ledger_does(tmp_path: Path) -> None:
 def test_a_branch_reads_its_rows_in_pages_of_any_size(tmp_path: Path) -> None:
     """However the fork falls into them."""
     path = str(tmp_path / "log.db")
-    with Ledger.open(path) as real:
-        for number in range(5):
-            real.handle(opened(f"q{number}", at=day(1)), f"c{number}")
+    written(path, [opened(f"q{number}", at=day(1)) for number in range(5)])
     with open_overlay(path, "main", prizes_from_log) as (branch, _):
         for number in range(5, 9):
             branch.handle(opened(f"q{number}", at=day(1)), f"c{number}")

@@ -1,11 +1,6 @@
 """A log that is exported in every format."""
 
-import pytest
+from tests.support.exports import export_commands
+from tests.support.logs import log_fixture
 
-from tests.support.exports import export_log
-
-
-@pytest.fixture(scope="session")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The stories' log, which no test writes to."""
-    return export_log(tmp_path_factory.mktemp("stories") / "log.db")
+log = log_fixture(export_commands, "session", refused=True)  # no test writes to it

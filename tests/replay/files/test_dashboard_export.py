@@ -25,7 +25,7 @@ FIRST, SECOND = (f"week={week}&place=US&output_type=quantile" for week in (1, 2)
 SPAN = Range(lower=0, upper=100, levels=("0.25", "0.5", "0.75"), decimals=4)
 
 
-def season(name: str = "admissions quantile", *, questions: tuple[str, ...] = (FIRST, SECOND)) -> list[AnyCommand]:
+def two_weeks(name: str = "admissions quantile", *, questions: tuple[str, ...] = (FIRST, SECOND)) -> list[AnyCommand]:
     """A contest of two weeks with the answer 10; ada alone forecasts in the second."""
     said = {"ada": (8, 10, 14), "bo": (10, 12, 14), "cy": (2, 4, 6)}
     first, second = questions
@@ -81,7 +81,7 @@ def test_the_scores_of_a_hub_are_those_worked_out_by_hand(tmp_path: Path) -> Non
 
 def test_the_options_name_the_columns_and_the_folders(tmp_path: Path) -> None:
     """A task id with one value divides nothing; without a baseline, nothing is relative."""
-    exported(tmp_path, season())
+    exported(tmp_path, two_weeks())
     options = json.loads((tmp_path / "out" / OPTIONS).read_text(encoding="utf-8"))
     metrics = ["wis", "dispersion", "overprediction", "underprediction", "ae_median", "interval_coverage_50"]
     assert options["targets"] == [{"target_id": "admissions", "metrics": metrics, "disaggregate_by": ["week"]}]
@@ -93,7 +93,7 @@ def test_the_options_name_the_columns_and_the_folders(tmp_path: Path) -> None:
 
 def test_nobody_is_compared_with_who_has_no_rank(tmp_path: Path) -> None:
     """By hand: 1, 4/3 and 16/3 in the first week, on which all forecast, and 14/3 for ada in the second."""
-    exported(tmp_path, [*season(), exclusion("admissions quantile", "cy", level="no_rank")], "ada")
+    exported(tmp_path, [*two_weeks(), exclusion("admissions quantile", "cy", level="no_rank")], "ada")
     ada, bo, cy = scores(tmp_path / "out", "admissions", "All rounds")
     assert close(ada["wis"], Fraction(17, 6))
     assert close(bo["wis_scaled_relative_skill"], Fraction(4, 3))
@@ -116,7 +116,7 @@ def test_what_does_not_count_is_not_shown(tmp_path: Path) -> None:
         forecast("depth", "bo", cdf=(0, "0.25", "0.5", "0.75", 1)),
         *(resolution(question, value=2) for question in (fourth, "depth")),
     ]
-    exported(tmp_path, [*season(), *more, exclusion(name, "cy", level="hidden")], "ada")
+    exported(tmp_path, [*two_weeks(), *more, exclusion(name, "cy", level="hidden")], "ada")
     found = scores(tmp_path / "out", "admissions", "All rounds")
     assert [(row["model_id"], row["n"]) for row in found] == [("ada", "2"), ("bo", "1")]
     assert found[1]["interval_coverage_50"] == "1", "that of depth is no interval of the target"
@@ -132,7 +132,7 @@ def test_a_mean_without_a_median_is_not_available(tmp_path: Path) -> None:
         entry(name, third),
         forecast(third, "ada", quantiles=(8, 14)),
     ]
-    exported(tmp_path, [*season(), *more, resolution(third, value=10)])
+    exported(tmp_path, [*two_weeks(), *more, resolution(third, value=10)])
     found = scores(tmp_path / "out", "admissions", "All rounds")
     assert [(row["ae_median"], row["n"]) for row in found] == [("NA", "3"), ("2", "1"), ("6", "1")]
 
@@ -141,7 +141,7 @@ def test_a_mean_without_a_median_is_not_available(tmp_path: Path) -> None:
 def test_a_name_that_no_folder_can_have_is_left_out(tmp_path: Path, name: str) -> None:
     """A target, and a task id; nothing is written elsewhere."""
     reason = "a target or task id whose name a folder or a column cannot have"
-    found = exported(tmp_path, [*season(), contest(name, rules=RULES), entry(name, FIRST)])
+    found = exported(tmp_path, [*two_weeks(), contest(name, rules=RULES), entry(name, FIRST)])
     assert found.left_out == {reason: 1}
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")).count("scores.csv") == 2
     assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("log")} == {"out"}
@@ -150,7 +150,7 @@ def test_a_name_that_no_folder_can_have_is_left_out(tmp_path: Path, name: str) -
 def test_a_task_id_needs_a_column_of_its_own(tmp_path: Path) -> None:
     """`wis` is a metric, and ids that differ in case are one folder on some systems."""
     questions = tuple(f"wis={n}&a%00b={n}&Week={n}&week={n}&output_type=quantile" for n in (1, 2))
-    found = exported(tmp_path, season(questions=questions))
+    found = exported(tmp_path, two_weeks(questions=questions))
     assert found.left_out == {"a target or task id whose name a folder or a column cannot have": 3}
     assert {path.name for path in (tmp_path / "out/scores/admissions/All rounds").iterdir()} == {"week", "scores.csv"}
 
@@ -158,14 +158,14 @@ def test_a_task_id_needs_a_column_of_its_own(tmp_path: Path) -> None:
 def test_two_contests_of_one_target_have_folders_of_their_own(tmp_path: Path) -> None:
     """The second keeps the name of the contest, also if only case tells them apart."""
     name = "Admissions"
-    exported(tmp_path, [*season("admissionS quantile"), contest(name, rules=RULES), entry(name, SECOND)])
+    exported(tmp_path, [*two_weeks("admissionS quantile"), contest(name, rules=RULES), entry(name, SECOND)])
     assert {path.name for path in (tmp_path / "out" / "scores").iterdir()} == {name, "admissionS quantile"}
     assert [row["model_id"] for row in scores(tmp_path / "out", name, "All rounds")] == ["ada"]
 
 
 def test_only_an_exported_dashboard_is_replaced(tmp_path: Path) -> None:
     """And only with --force; the same log gives the same bytes."""
-    log, out = written(tmp_path / "log.db", season()), tmp_path / "out"
+    log, out = written(tmp_path / "log.db", two_weeks()), tmp_path / "out"
     command = ("export", log, str(out), "--format", "hubpredevals", "--baseline", "bo")
     first = run(*command)
     assert (first.exit_code, [line.split()[:2] for line in first.stdout.splitlines()[1:]]) == (
@@ -184,7 +184,7 @@ def test_only_an_exported_dashboard_is_replaced(tmp_path: Path) -> None:
 
 def test_what_does_not_go_together_is_wrong_usage(tmp_path: Path) -> None:
     """A baseline without scores, a log without forecasts by quantiles, tables, and a baseline of another format."""
-    log, other = written(tmp_path / "a.db", season()), written(tmp_path / "b.db", commands_of("metaculus-2022"))
+    log, other = written(tmp_path / "a.db", two_weeks()), written(tmp_path / "b.db", commands_of("metaculus-2022"))
     for arguments, said in (
         ((log, "hubpredevals", "--baseline", "dee"), "no scores of a participant named 'dee'"),
         ((other, "hubpredevals"), "no contest has scores of forecasts by quantiles"),

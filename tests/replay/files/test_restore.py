@@ -227,8 +227,7 @@ def test_another_ledger_is_not_written_to(log: str, outs: Path, tmp_path: Path) 
     other = written(tmp_path / "other.db", commands_of("arena-week"))
     longer = str(tmp_path / "longer.db")
     restore(outs / "jsonl", longer)
-    with Ledger.open(longer, clock=lambda: NOW) as ledger:
-        ledger.handle(opened("new"), "new")
+    written(longer, [opened("new", id="new")])
     for location, says in ((other, "log position 1: "), (longer, f"log position {len(rows(log)) + 1}: ")):
         before = rows(location)
         with pytest.raises(FileExistsError, match=says):

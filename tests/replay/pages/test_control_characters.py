@@ -8,31 +8,30 @@ import pytest
 from msgspec import json, structs
 
 from forecast_ledger import audit, plot, report
-from forecast_ledger.ledger.model.commands import OpenContest, OpenQuestion
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, OpenQuestion
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.pages.charts import CHARTS
 from tests.replay.pages.test_report import checked, crowd
 from tests.support.exports import resealed
 from tests.support.given import exclusion, revocation
-from tests.support.logs import rows, written
+from tests.support.logs import log_fixture, rows
 
 FORGED = "\x00\x07\x1b[2J\x7f\x9b2J\u061c\u200e\u202e\u2066\u2028"
 SEEN = {chr(code) for code in [*range(32), *range(127, 160)]} - {"\n"} | {*"\u061c\u200e\u200f\u2028\u2029"}
 OBEYED = SEEN | {chr(code) for code in [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]}
 
 
-@pytest.fixture
-def season(tmp_path: Path) -> str:
-    """A log whose titles and reasons end in control characters, as those of any log may."""
+def odd() -> list[AnyCommand]:
+    """A contest whose titles and reasons end in control characters, as those of any log may."""
     story: list[Any] = [
         structs.replace(each, title=each.title + FORGED) if isinstance(each, OpenQuestion | OpenContest) else each
         for each in crowd(["ada", "bob", "cyd"])
     ]
-    told: list[Any] = [
-        exclusion(participant="bob", reason=f"host{FORGED}"),
-        revocation("q0", reason=f"misread{FORGED}"),
-    ]
-    return written(tmp_path / "log.db", [*story, *told])
+    excluded = exclusion(participant="bob", reason=f"host{FORGED}")
+    return [*story, excluded, revocation("q0", reason=f"misread{FORGED}")]
+
+
+season = log_fixture(odd)
 
 
 @pytest.fixture

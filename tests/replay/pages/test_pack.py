@@ -28,7 +28,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE,
 from forecast_ledger.replay.pages import check_pack
 from forecast_ledger.replay.pages import pack as packing
 from forecast_ledger.replay.pages.pack import check, pack, unpack
-from tests.replay.audit.test_trails import season
+from tests.replay.audit.test_trails import sealed_log
 from tests.replay.cli.test_main import run
 from tests.support.given import forge, micros, prizes_paid, won
 from tests.support.logs import commands_of, rows, written
@@ -40,7 +40,7 @@ ALONE = [sys.executable, "-I", "-S"]  # Python without the packages that are ins
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pack of a sealed and paid contest."""
     folder = tmp_path_factory.mktemp("packed")
-    pack(season(folder), folder / "season.zip")
+    pack(sealed_log(folder), folder / "season.zip")
     return folder / "season.zip"
 
 
@@ -312,7 +312,7 @@ def test_a_pack_has_the_same_bytes_whenever_it_is_made(packed: Path, tmp_path: P
     """Its files have a fixed time and order; the zip replaces a file of the same name."""
     again = tmp_path / "again.zip"
     again.write_text("old")
-    made = pack(season(tmp_path), again)
+    made = pack(sealed_log(tmp_path), again)
     assert made.sha256 == sha256(again.read_bytes()).hexdigest()
     with zipfile.ZipFile(packed) as one, zipfile.ZipFile(again) as other:
         assert {member.date_time for member in one.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -324,7 +324,7 @@ def test_a_pack_has_the_same_bytes_whenever_it_is_made(packed: Path, tmp_path: P
 
 def test_the_log_of_a_pack_can_be_imported(unpacked: Path, tmp_path: Path) -> None:
     """The same rows, byte for byte, as the text says."""
-    log = season(tmp_path)
+    log = sealed_log(tmp_path)
     assert "forecast-ledger import log copy.db" in (unpacked / "README.txt").read_text("utf-8")
     assert run("import", str(unpacked / "log"), str(tmp_path / "copy.db")).exit_code == FINE
     assert rows(str(tmp_path / "copy.db")) == rows(log)

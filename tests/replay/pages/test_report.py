@@ -16,7 +16,6 @@ from forecast_ledger import plot, report
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
@@ -353,8 +352,7 @@ def test_the_command_in_the_footer_makes_the_page(log: Any, tmp_path: Path, monk
     assert run("report", path, "page.html", "--contest", "plain").exit_code == FINE
     page = Path("page.html").read_text(encoding="utf-8")
     [said] = re.findall(r"<code>(forecast-ledger report [^<]*)</code>", page)
-    with Ledger.open(path) as ledger:
-        ledger.handle(opened("later"), command_id="later")
+    written(path, [opened("later", id="later")])
     Path("page.html").unlink()
     assert run(*said.split()[1:]).exit_code == FINE
     assert Path("page.html").read_text(encoding="utf-8") == page

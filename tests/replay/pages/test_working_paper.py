@@ -428,8 +428,7 @@ def test_the_same_log_gives_the_same_paper(tmp_path: Path) -> None:
     assert run("audit", path, str(out), "--late", "2h").exit_code == FINE
     text = out.read_text(encoding="utf-8")
     command = text.split("`")[-2].split()
-    with Ledger.open(path) as ledger:
-        ledger.handle(opened("later"), command_id="later")
+    written(path, [opened("later", id="later")])
     again = tmp_path / "again" / "paper.md"
     again.parent.mkdir()
     assert run("audit", path, str(again), *command[4:]).exit_code == FINE

@@ -28,7 +28,7 @@ from tests.support.paths import DATA
 from tests.support.sources import import_into, ticking
 
 
-def season(folder: Path, *commands: AnyCommand) -> Replay:
+def told(folder: Path, *commands: AnyCommand) -> Replay:
     """The replay of a log of these commands."""
     return replay(written(folder / "log.db", commands))
 
@@ -87,7 +87,7 @@ def test_the_forecast_that_stood_last_is_shown(tmp_path: Path) -> None:
         renaming("al", "cy"),
         resolution(outcome="no"),
     ]
-    found = shown(season(tmp_path, *said), "participant", "probability", "outcome", "log_position", "made_at", "weight")
+    found = shown(told(tmp_path, *said), "participant", "probability", "outcome", "log_position", "made_at", "weight")
     assert found == [
         ("ada", "0.2", "no", 5, day(12), "2.500000000"),
         ("bo", "0.7", "no", 6, day(11), "2.500000000"),
@@ -100,7 +100,7 @@ def test_who_made_no_forecast_has_a_score_without_one(tmp_path: Path) -> None:
     rules = RuleSet(**BRIER, score_consensus=True, reference_rows=("uniform",))
     said: list[AnyCommand] = [contest(rules=rules), opened(), entry(), forecast(), resolution()]
     columns = ("participant", "probability", "log_position", "score")
-    found = {who: rest for who, *rest in shown(season(tmp_path, *said), *columns)}
+    found = {who: rest for who, *rest in shown(told(tmp_path, *said), *columns)}
     assert found == {
         "ada": ["0.7", 4, "0.090000000"],
         "[consensus]": [None, None, "0.090000000"],
@@ -122,7 +122,7 @@ def test_answers_without_an_outcome_have_no_probability(tmp_path: Path) -> None:
         forecast("flow", quantiles=("1", "2", "3")),
         resolution("flow", value="2.5"),
     ]
-    assert shown(season(tmp_path, *said), "question", "probability", "outcome", "value") == [
+    assert shown(told(tmp_path, *said), "question", "probability", "outcome", "value") == [
         ("colour", None, "", ""),
         ("flow", None, "1", "2.5"),
     ]
@@ -140,7 +140,7 @@ def test_questions_of_a_hub_have_their_location_and_horizon(tmp_path: Path) -> N
 
 def test_a_log_without_scores_has_an_empty_frame(tmp_path: Path) -> None:
     """With its columns, as numbers and ids."""
-    empty = season(tmp_path, opened()).scored_forecasts()
+    empty = told(tmp_path, opened()).scored_forecasts()
     assert (len(empty), empty.to_pandas(floats=True).score.dtype.kind) == (0, "f")
 
 
@@ -172,4 +172,4 @@ def test_what_stands_at_the_close_was_not_replaced_or_withdrawn(tmp_path: Path) 
         forecast(participant="bo"),
         withdrawal(participant="bo"),
     ]
-    assert [*stands(season(tmp_path, *said), "close", "rain")] == [("ada", "0.8")]
+    assert [*stands(told(tmp_path, *said), "close", "rain")] == [("ada", "0.8")]

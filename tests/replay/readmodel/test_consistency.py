@@ -20,10 +20,11 @@ from forecast_ledger.replay.readmodel.part_store import SYSTEM, rows_digest
 from forecast_ledger.replay.readmodel.runner import DRIFTS_SHOWN, Drift, Runner, check_model
 from forecast_ledger.replay.readmodel.stored_model import StoredModel
 from tests.replay.cli.test_main import run
-from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, history, record
+from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, record
 from tests.support.effort import LONG, times
 from tests.support.given import forecast, opened
 from tests.support.logs import written
+from tests.support.oracle import events_of
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
@@ -63,13 +64,13 @@ def changed(tables: str, *statements: str) -> None:
 def test_a_read_model_is_what_its_log_makes_it(copied: tuple[str, str]) -> None:
     """A check is as of the checkpoint of the read model, while a runner keeps it and after the log has grown."""
     log, tables = copied
-    end = history(log)[-1]
+    end = events_of(log)[-1]
     with Runner(log, tables) as runner:
         assert check_model(Log(log), tables) == ((end.position, end.digest), [], 0)
         written(log, LATE)
         assert check_model(Log(log), tables).reached.position == end.position
         runner.refresh()
-        assert check_model(Log(log), tables) == ((end.position + 3, history(log)[-1].digest), [], 0)
+        assert check_model(Log(log), tables) == ((end.position + 3, events_of(log)[-1].digest), [], 0)
 
 
 def test_a_value_that_was_changed_is_told_with_what_it_should_be(copied: tuple[str, str]) -> None:
@@ -151,7 +152,7 @@ def test_no_more_differences_than_one_can_read_are_listed(copied: tuple[str, str
 def test_a_read_model_of_something_else_is_refused(copied: tuple[str, str], tmp_path: Path) -> None:
     """Another ledger's, none, a log that was cut short or rewritten, no log; with the documented exit codes."""
     log, tables = copied
-    recorded, short, forked = history(log), str(tmp_path / "short.db"), str(tmp_path / "forked.db")
+    recorded, short, forked = events_of(log), str(tmp_path / "short.db"), str(tmp_path / "forked.db")
     record(short, recorded[:-1])
     record(forked, recorded[:-1])
     with Ledger.open(forked) as ledger:
@@ -187,7 +188,7 @@ def test_what_others_write_while_a_runner_lives_is_found_at_its_next_refresh(cop
         written(log, LATE)
         with pytest.raises(Unavailable, match="delete the file"):
             runner.refresh()
-    assert check_model(Log(log), tables).reached.position == len(history(log)) - len(LATE)
+    assert check_model(Log(log), tables).reached.position == len(events_of(log)) - len(LATE)
 
 
 # --- damage
@@ -206,7 +207,7 @@ def flipped(path: str, random: Random) -> None:
 def readable(tables: str, log: str) -> bool:
     """Return whether every table can be read and agrees with the log."""
     try:
-        assert_up_to_date(tables, history(log))
+        assert_up_to_date(tables, events_of(log))
     except (AssertionError, Unavailable, sqlite3.Error):
         return False
     return True
@@ -301,5 +302,5 @@ def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, 
     if not told(lambda: found.append(check_model(Log(log), tables).total)) and not found[0]:
         at = check_model(Log(log), tables).reached.position
         short = f"{log}.short"
-        record(short, history(log)[:at])
+        record(short, events_of(log)[:at])
         assert readable(tables, short)

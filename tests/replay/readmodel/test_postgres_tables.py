@@ -21,10 +21,11 @@ from forecast_ledger.replay.readmodel.runner import Runner, check_model
 from forecast_ledger.replay.readmodel.stored_model import StoredModel
 from tests.projections.incremental.test_refresh import trading as traded
 from tests.replay.cli.test_main import run
-from tests.replay.readmodel.test_runner import PER_FORECAST, SAID, assert_up_to_date, history, interrupted
+from tests.replay.readmodel.test_runner import PER_FORECAST, SAID, assert_up_to_date, interrupted
 from tests.support.effort import times
 from tests.support.given import forecast, opened
 from tests.support.logs import written
+from tests.support.oracle import events_of
 from tests.support.read_models import queried
 from tests.support.servers import PG_CTL, frozen
 from tests.system.test_readmodel_histories import Followed, compared, tournament, trading
@@ -92,7 +93,7 @@ def test_what_others_write_is_found_at_the_next_refresh(followed: tuple[str, str
     )
     assert run("follow", path, tables, "--once").exit_code == UNREADABLE
     assert run("follow", path, tables, "--once", "--rebuild").exit_code == FINE
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
     assert check_model(Log(path), tables).total == 0
 
 
@@ -187,7 +188,7 @@ def test_a_runner_goes_on_after_its_connection_was_lost(followed: tuple[str, str
         assert runner.refresh().events == 2
         with pytest.raises(Unavailable, match="another runner keeps this read model"):
             Runner(path, tables)
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
 
 
 def test_a_server_that_hangs_is_not_waited_for_without_end(

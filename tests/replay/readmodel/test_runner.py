@@ -35,6 +35,7 @@ from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import written
+from tests.support.oracle import events_of
 from tests.support.read_models import all_queried
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
@@ -212,12 +213,6 @@ def followed(tmp_path: Path) -> tuple[str, str]:
     return path, tables
 
 
-def history(path: str) -> list[Recorded]:
-    """All that a log holds."""
-    with Ledger.open(path) as ledger:
-        return [recorded for page in ledger.read() for recorded in page]
-
-
 def test_a_projection_of_another_version_is_made_again(
     followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +225,7 @@ def test_a_projection_of_another_version_is_made_again(
     with Runner(path, tables) as runner:
         assert runner.refresh().rows == 2
         assert runner.refresh().rows == 0
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
     with closing(sqlite3.connect(tables)) as other:
         assert {*rest} - {*other.execute("SELECT rowid, * FROM sqlite_master")} == set()
 
@@ -246,15 +241,14 @@ def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str
         runner.refresh()
     with closing(sqlite3.connect(tables)) as other, pytest.raises(sqlite3.OperationalError, match="no such table"):
         other.execute("SELECT * FROM gone")
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
 
 
 def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
     """The ledger has another name in the store, or the same name in another log; the file is not changed."""
     path, tables = followed
     before = stored(tables)
-    with Ledger.open(path, "second") as ledger:
-        ledger.handle_many(oracle.with_ids(SAID))
+    written(path, SAID, "second")
     elsewhere = str(tmp_path / "elsewhere.db")
     with Ledger.open(elsewhere) as ledger:
         ledger.handle(opened("other"), "c1")
@@ -267,12 +261,11 @@ def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tm
 def test_a_log_that_does_not_continue_what_was_followed_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
     """Cut short, or with another row where the read model ends: the log position is told."""
     path, tables = followed
-    recorded, before = history(path), stored(tables)
+    recorded, before = events_of(path), stored(tables)
     short, forked = str(tmp_path / "short.db"), str(tmp_path / "forked.db")
     record(short, recorded[:-1])
     record(forked, recorded[:-1])
-    with Ledger.open(forked) as ledger:
-        ledger.handle(forecast(participant="eve"), "fork")
+    written(forked, [forecast(participant="eve", id="fork")])
     seen_further = "log position 5: the read model has followed the log up to 5"
     for location, message in ((short, seen_further), (forked, "position 5: the read model has digest")):
         with Runner(location, tables) as runner, pytest.raises(Corrupt, match=message):
@@ -289,7 +282,7 @@ def test_a_file_of_something_else_is_refused(followed: tuple[str, str], tmp_path
         other.write_bytes(content)
     with pytest.raises(Unavailable):
         Runner(path, str(other) if content else path)
-    assert len(history(path)) == len(SAID)
+    assert len(events_of(path)) == len(SAID)
 
 
 def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(tmp_path: Path) -> None:
@@ -304,7 +297,7 @@ def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(t
                 ledger.handle(late, "late")
             with Runner(path, tables, optional=["standing"]) as runner:
                 runner.refresh()
-            assert_up_to_date(tables, history(path))
+            assert_up_to_date(tables, events_of(path))
 
 
 def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
@@ -325,7 +318,7 @@ def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: t
                 Runner(path, tables)
         ledger.handle(forecast(participant="eve"), "eve")
         assert one.refresh().events == 1
-        assert_up_to_date(tables, history(path))
+        assert_up_to_date(tables, events_of(path))
     with Runner(path, tables) as two:
         assert two.refresh().events == 0
 
@@ -341,7 +334,7 @@ def test_two_runners_do_not_both_write_where_locks_do_not_work(
         one.refresh()
         with pytest.raises(Conflict, match="another process"):
             two.refresh()
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
 
 
 def test_what_is_no_read_model_is_left_without_a_lock_beside_it(followed: tuple[str, str], tmp_path: Path) -> None:
@@ -366,7 +359,7 @@ def test_a_locked_read_model_is_told_and_can_be_tried_again(
         assert runner.lag().positions == 1
         other.execute("ROLLBACK")
         assert runner.refresh().events == 1
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
 
 
 def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[str, str]) -> None:
@@ -384,7 +377,7 @@ def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[
         assert stored(tables) == before
         connection_of(runner._model).execute("PRAGMA max_page_count = 1000000")
         runner.refresh()
-    assert_up_to_date(tables, history(path))
+    assert_up_to_date(tables, events_of(path))
 
 
 def test_a_damaged_log_is_told_and_changes_nothing(followed: tuple[str, str]) -> None:
@@ -442,7 +435,7 @@ def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, s
 def test_the_command_says_what_it_did_and_exits_with_what_is_wrong(followed: tuple[str, str], tmp_path: Path) -> None:
     """0 with lag, log position and digest; 3 for a read model of another ledger, 4 for a log that was rewritten."""
     path, tables = followed
-    recorded, forked = history(path), str(tmp_path / "forked.db")
+    recorded, forked = events_of(path), str(tmp_path / "forked.db")
     done = CliRunner().invoke(main, ["follow", path, tables, "--once"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.splitlines() == [

@@ -50,7 +50,8 @@ from tests.support.given import (
     revocation,
     won,
 )
-from tests.support.logs import log_fixture, printed
+from tests.support.logs import log_fixture, printed, written
+from tests.support.oracle import events_of
 
 PAID_AT = day(28)
 RELATIVE = PRESETS["relative-2022-04"]
@@ -79,7 +80,7 @@ def kept(path: Path | str, *commands: AnyCommand) -> Ledger:
 
 def events(ledger: Ledger, after: int = 0) -> list[AnyEvent]:
     """Return the events recorded after a position."""
-    return [recorded.event for page in ledger.read(after) for recorded in page]
+    return [recorded.event for recorded in events_of(ledger, after)]
 
 
 def payouts(*commands: AnyCommand, name: str = "cup") -> list[tuple[str, int]]:
@@ -111,8 +112,7 @@ def refusal(*commands: AnyCommand, name: str = "cup") -> tuple[str, str, Any]:
 
 def table_of(ledger: Ledger, name: str) -> list[dict[str, Any]]:
     """The printed rows of a projection of a ledger."""
-    recorded = [each for page in ledger.read() for each in page]
-    return list(Projections(oracle.facts_in(recorded)).table(name).rows())
+    return list(Projections(oracle.facts_in(events_of(ledger))).table(name).rows())
 
 
 # --- whom it pays
@@ -724,9 +724,7 @@ def test_paying_prints_json_and_csv(log: str) -> None:
 
 def test_paying_prints_the_one_contest(log: str) -> None:
     """Another's prizes are not its affair."""
-    with Ledger.open(log) as ledger:
-        ledger.handle(contest("league", pool=10), "league")
-        ledger.handle(entry("league"), "league-rain")
+    written(log, [contest("league", pool=10, id="league"), entry("league", id="league-rain")])
     assert len(json.loads(run("table", log, "prizes", "--format", "json").stdout)) == 8
     assert len(json.loads(run("pay", log, "cup", "--format", "json").stdout)) == 4
 
