@@ -18,6 +18,7 @@ WIDTH = 560  # of a picture, in pixels, without its labels
 TITLE, NOTE = 70, 90  # characters in a line above a picture
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
+ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
 MOST_FIRST = 5  # names of those who may be first
 
 Row = dict[str, Any]
@@ -304,8 +305,10 @@ def board_finding(rows: Sequence[Row]) -> str:
     return f"{sure}; {words}" if sure else words
 
 
-def who_may_be_first(rows: Sequence[Row]) -> str:
+def who_may_be_first(rows: Sequence[Row], enough: str = ENOUGH, lacks: str = "fewer") -> str:
     """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
+
+    enough: what those have who are tested. lacks: what of that the others have.
 
     >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
     >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
@@ -319,13 +322,23 @@ def who_may_be_first(rows: Sequence[Row]) -> str:
     if not names:
         return ""
     told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
-    enough = f"with scores in at least {LEAST_CLUSTERS} clusters"
     among = f" of the {told:,} {enough}" * (told < ranked)
     outside = [row["participant"] for row in rows if row["rank"] == 1 and row.get("rank_set_low") is None]
-    untold = f"; {outside[0]} has fewer, and is not tested" if len(outside) == 1 else ""
+    untold = f"; {outside[0]} has {lacks}, and is not tested" if len(outside) == 1 else ""
     if len(names) == 1:
         return f"Only {names[0]} may be the best{among}{untold}"
     if among and len(names) == told:
         return f"Any of the {told:,} participants {enough} may be the best{untold}"
     listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
     return f"Any of {len(names):,} participants may be the best{among}{listed}{untold}"
+
+
+def rank_set_of(row: Row) -> Row:
+    """Return the set of ranks of a row; None where it has none."""
+    return {end: row.get(end) for end in ("rank_set_low", "rank_set_high")}
+
+
+def first_adjusted(adjusted: Mapping[str, Row]) -> str:
+    """Say who may be the best by adjusted scores; nothing if that is not known. adjusted: rows by participant."""
+    sure = who_may_be_first([*adjusted.values()], "whose adjusted scores have intervals", "none")
+    return f"By adjusted scores, {sure[0].lower()}{sure[1:]}" if sure else ""

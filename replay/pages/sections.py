@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
@@ -51,7 +52,9 @@ from forecast_ledger.replay.pages.pictures import (
     Row,
     board_finding,
     count,
+    first_adjusted,
     percent,
+    rank_set_of,
     rows_of,
     to_svg,
     who_may_be_first,
@@ -80,13 +83,10 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
     intervals = _intervals(projections, name)
     board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
-    findings = _first_two(projections, name, board, intervals) or [board_finding(intervals or board)]
-    if adjusted and len(findings) > 1:
-        lower = "lowest" if lower_is_better(projections.facts.contests[name].opened.rules) else "highest"
-        findings[0] += (
-            f"; the best has the {lower} mean score on the questions that it forecast on, so this, too, compares "
-            "different questions"
-        )
+    sure = first_adjusted(adjusted) if adjusted else who_may_be_first(intervals)
+    if adjusted:
+        intervals = [row | rank_set_of(adjusted.get(row["participant"], {})) for row in intervals]
+    findings = _first_two(projections, name, board, sure) or [sure or board_finding(board)]
     fair = _with_effects_removed(board, adjusted)
     findings = [*fair, *findings]
     findings[0] += _too_few(board, intervals)
@@ -118,8 +118,8 @@ def _drawn_numbers(intervals: Sequence[Row]) -> list[float]:
     return [float(row[end]) for row in intervals for end in ("score", "score_low", "score_high") if row[end]]
 
 
-def _first_two(projections: Projections, name: str, board: Sequence[Row], intervals: Sequence[Row]) -> list[str]:
-    """Say who may be the best, if that is known, and which scores the first two of a board have.
+def _first_two(projections: Projections, name: str, board: Sequence[Row], sure: str) -> list[str]:
+    """Say which scores the first two of a board have, after `sure`, who may be the best, if that is known.
 
     Nothing is said if these ranks are shared.
     """
@@ -132,7 +132,7 @@ def _first_two(projections: Projections, name: str, board: Sequence[Row], interv
     by = "; ranks are by take" * (rules.rank_by == "take")
     others = f"{other} second" if len(rows) == 2 else f"{len(rows) - 1:,} share the second rank,"
     said = f"{who} is first with {mine}, and {others} with {second} ({better} is better{by})"
-    return [*filter(None, [who_may_be_first(intervals)]), said]
+    return [*filter(None, [sure]), said]
 
 
 def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str]:
@@ -150,7 +150,7 @@ def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str
 
 
 def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
-    """Return the adjusted scores of a contest by participant, where means are over different questions."""
+    """Return the adjusted scores of a contest, with sets of ranks, where means are over different questions."""
     rules, board = projections.facts.contests[name].opened.rules, rows_of(projections, "leaderboard", name)
     if rules.total != "mean" or rules.imputation != "none" or len({row["completion"] for row in board}) == 1:
         return {}
@@ -159,7 +159,12 @@ def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
     except Refused:  # too many scores for an exact fit
         return {}
     rows = [row for row in table.rows() if row["rank"] is not None]
-    return {row["participant"]: row for row in rows} if {row["part"] for row in rows} == {1} else {}
+    if {row["part"] for row in rows} != {1}:
+        return {}
+    with suppress(Refused):  # too many questions for so many samples
+        sets = {row["participant"]: rank_set_of(row) for row in rows_of(projections, "adjusted_intervals", name)}
+        rows = [row | sets[row["participant"]] for row in rows]
+    return {row["participant"]: row for row in rows}
 
 
 def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
@@ -247,7 +252,8 @@ def _board(
     if "interval" in shown and scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
-    seed = intervals[0]["seed"] if SAMPLED & {*shown} else ""
+    sampled = SAMPLED - {"possible ranks"} if adjusted else SAMPLED  # those of adjusted scores have another seed
+    seed = intervals[0]["seed"] if sampled & {*shown} else ""
     if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
         note += f" {words}"
         del shown["possible ranks"]
@@ -278,9 +284,9 @@ def _board_note(
     if "possible ranks" in names:
         sentences.append(
             f"“Possible ranks” are those that a test of all participants at once cannot rule out: in {level} of "
-            "such contests, everybody's rank by expected score is among them."
+            f"such contests, everybody's rank by expected {'adjusted ' * adjusted}score is among them."
         )
-        if any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
+        if not adjusted and any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
             sentences.append(
                 "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
                 "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
@@ -292,9 +298,15 @@ def _board_note(
             "others: the adjusted score is the mean after the effect of each question is removed, which is by how much "
             f"it raises or lowers the score of whoever forecasts on it ({in_table('adjusted_scores')})."
         )
-        if names & SAMPLED:
-            first = "Intervals" if "interval" in names else "Possible ranks"
-            sentences.append(f"{first}, and all else that rests on samples, are of scores that are not adjusted.")
+        sentences.append(
+            "Possible ranks are of adjusted scores, as ranks of scores over different questions are no order of skill; "
+            f"none is shown where an adjusted score has no interval ({in_table('adjusted_intervals')})."
+        )
+        if names & SAMPLED - {"possible ranks"}:
+            but = " but possible ranks" * ("possible ranks" in names)
+            sentences.append(
+                f"Intervals, and all else that rests on samples{but}, are of scores that are not adjusted."
+            )
     if rules.total == "sum" and len({row["completion"] for row in board}) > 1:
         sentences.append(
             "A score is a sum, to which a question without a forecast adds nothing: "

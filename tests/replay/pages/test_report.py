@@ -461,14 +461,23 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
 
 
 @pytest.mark.usefixtures("little_is_enough")
-def test_a_page_explains_sets_of_ranks(log: Any, tmp_path: Path) -> None:
-    """In a column, which a test of all participants fills, with the seed of the samples."""
-    path = log("question-groups")
-    report(path, tmp_path / "page.html")
-    words = " ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts)
+@pytest.mark.parametrize("differ", [False, True])
+def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path) -> None:
+    """Where all have the same questions, of scores; else of adjusted scores.
+
+    Bob is worse than ada on each question by more than questions differ; cy, who is as good as ada, has all but one.
+    """
+    given = {
+        f"q{number}": {"ada": f"0.8{number}", "bob": f"0.1{number}", "cy": f"0.8{9 - number}"} for number in range(9)
+    }
+    if differ:
+        del given["q0"]["cy"]
+    words = means_over(given, log, tmp_path)
     assert "“Possible ranks” are those that a test of all participants at once cannot rule out" in words
-    assert {row["seed"] in words for row in replay(path).table("intervals").rows()} == {True}
-    assert ", and all else that rests on samples, are of scores that are not adjusted" in words
+    assert ("everybody's rank by expected score is among them" in words) != differ
+    assert ("By adjusted scores, any of 2 participants may be the best: ada and cy" in words) == differ
+    assert ("none is shown where an adjusted score has no interval" in words) == differ
+    assert ("that rests on samples but possible ranks, are of scores that are not adjusted" in words) == differ
 
 
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
