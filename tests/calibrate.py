@@ -40,7 +40,9 @@ class Kind(NamedTuple):
 
     questions: how many there are; those of a cluster share a shock that nobody foresees. crossed: the number of weeks,
     and of places, that questions are about; those of a week share one, and those of a place. odds: mean and standard
-    deviation of log odds. missing: the share of forecasts that are not made.
+    deviation of log odds. missing: the share of forecasts that are not made. uneven: the first half of the participants
+    miss so many more of the hard questions, with log odds from -1 to 1, and so many fewer of the others; the others do
+    the opposite.
     """
 
     errors: tuple[float, ...] = SAME
@@ -50,6 +52,7 @@ class Kind(NamedTuple):
     odds: tuple[float, float] = (0.0, 1.5)
     shock: float = 0.0
     missing: float = 0.0
+    uneven: float = 0.0
     rules: RuleSet = BRIER
 
     @property
@@ -75,6 +78,8 @@ KINDS = {
     "rare": Kind(questions=50, odds=(-4.0, 0.5)),
     "rare, many": Kind(questions=200, odds=(-3.0, 0.5)),
     "missing": Kind(APART, questions=50, missing=0.3),
+    "uneven": Kind(questions=50, missing=0.4, uneven=0.3),
+    "uneven, clustered": Kind(questions=125, cluster=5, shock=2.0, missing=0.4, uneven=0.3),
     "log, few": Kind(APART, questions=50, rules=LOG),
     "log": Kind(APART, questions=75, rules=LOG),
     "peer, few": Kind(APART, rules=PEER),
@@ -83,9 +88,10 @@ KINDS = {
 
 
 class Drawn(NamedTuple):
-    """Questions of some contests: which happened, shape (runs, q), and forecasts, shape (runs, q, people)."""
+    """Questions of some contests: which happened, and are hard, shape (runs, q), and forecasts, (runs, q, people)."""
 
     happened: NDArray[np.bool_]
+    hard: NDArray[np.bool_]
     forecasts: Floats
 
 
@@ -132,6 +138,23 @@ def marginal_ranks_within(run: Run) -> list[bool | None]:
     return _within(run, {row["participant"]: row["rank_low"] and (row["rank_low"], row["rank_high"]) for row in rows})
 
 
+def adjusted_ranks_within(run: Run) -> list[bool | None]:
+    """The sets of ranks by adjusted scores have the ranks by expected scores in them, at once."""
+    rows = [row for row in run.projections.table("adjusted_intervals").rows() if not row["withheld"]]
+    found = [
+        each
+        for each in _within(run, {row["participant"]: (row["rank_set_low"], row["rank_set_high"]) for row in rows})
+        if each is not None
+    ]
+    return [all(found) if found else None]
+
+
+def marginal_adjusted_ranks_within(run: Run) -> list[bool | None]:
+    """The set of ranks by adjusted scores of each participant alone has the rank by expected scores in it."""
+    rows = [row for row in run.projections.table("adjusted_intervals").rows() if not row["withheld"]]
+    return _within(run, {row["participant"]: (row["rank_low"], row["rank_high"]) for row in rows})
+
+
 def _within(run: Run, sets: dict[str, tuple[int, int] | None]) -> list[bool | None]:
     worth = {name: run.better * mean for name, mean in run.truth.items()}
     ranks = {name: 1 + sum(other > own for other in worth.values()) for name, own in worth.items()}
@@ -172,6 +195,8 @@ CLAIMS: dict[str, tuple[str, Claim]] = {  # with the share of cases in which eac
     "set of ranks": ("95% or more", ranks_within),
     "marginal set of ranks": ("95% or more", marginal_ranks_within),
     "all sets of ranks": ("95% or more", all_ranks_within),
+    "all adjusted sets of ranks": ("95% or more", adjusted_ranks_within),
+    "marginal adjusted set of ranks": ("95% or more", marginal_adjusted_ranks_within),
     "all pairs": ("95% or more", pairs_told_apart),
 }
 
@@ -197,8 +222,11 @@ def table(kinds: Sequence[str], runs: int, claims: Sequence[str] = tuple(CLAIMS)
 
 
 def claims_of(kind: Kind) -> list[str]:
-    """Return the claims that are tried: scores are adjusted where forecasts are missing."""
-    return [claim for claim in CLAIMS if claim != "adjusted score" or kind.missing]
+    """Return the claims that are tried: scores are adjusted where forecasts are missing.
+
+    Where participants answer unequally hard questions, nothing is claimed of scores that are not adjusted.
+    """
+    return [claim for claim in CLAIMS if (kind.missing if "adjusted" in claim else not kind.uneven)]
 
 
 def row(kind: str, claim: str, found: Sequence[Sequence[bool | None]]) -> Row:
@@ -220,7 +248,9 @@ def row(kind: str, claim: str, found: Sequence[Sequence[bool | None]]) -> Row:
 def simulated(kind: Kind, runs: int, seed: int = 1) -> Iterator[Run]:
     """Yield contests of a kind."""
     drawn = draw(kind, runs, kind.questions, np.random.default_rng(seed))
-    made = np.random.default_rng(seed + 1).random(drawn.forecasts.shape) >= kind.missing
+    side = np.where(np.arange(len(kind.errors)) < len(kind.errors) // 2, kind.uneven, -kind.uneven)
+    missing = kind.missing + np.where(drawn.hard[..., None], side, -side)
+    made = np.random.default_rng(seed + 1).random(drawn.forecasts.shape) >= missing
     truth = expected(kind)
     for number in range(runs):
         recorded = log(kind, drawn.happened[number], drawn.forecasts[number], made[number], f"run {number}")
@@ -239,7 +269,8 @@ def draw(kind: Kind, runs: int, questions: int, random: np.random.Generator) -> 
     happened = random.random((runs, questions)) < chance(known + shocks)
     errors = random.normal(0, 1, (runs, questions, len(kind.errors))) * kind.errors
     shared = random.normal(0, 0.3, (runs, questions, 1))
-    return Drawn(happened, np.clip(chance(known[..., None] + shared + errors).round(3), 0.001, 0.999))
+    hard = np.abs(known) < 1
+    return Drawn(happened, hard, np.clip(chance(known[..., None] + shared + errors).round(3), 0.001, 0.999))
 
 
 def crossing(kind: Kind, questions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
