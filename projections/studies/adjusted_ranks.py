@@ -60,19 +60,19 @@ def rank_sets_of_refits(refits: Refits, level_ppm: int, ranked: int) -> tuple[Ra
     pairs = _Pairs(refits, -(-level_ppm * refits.near.value.shape[1] // 10**6))
     every = refits.alike[:, None] != refits.alike  # the others are never certain
     alone = np.zeros_like(every)
-    for own in range(pairs.people):
+    for row in range(pairs.people):
         only = np.zeros_like(every)
-        only[own] = every[own]
-        alone[own] = pairs.certain(only)[own]
+        only[row] = every[row]
+        alone[row] = pairs.certain(only)[row]
     together = pairs.certain(np.triu(every))
     return pairs.ranks(together | together.T, ranked), pairs.ranks(alone, ranked)
 
 
 class _Pairs:
-    """The pairs of participants; a bound is in 1 / UNIT. place: of the critical order statistic, from 1."""
+    """The pairs of participants; a bound is in 1 / UNIT. position: of the critical order statistic, from 1."""
 
-    def __init__(self, refits: Refits, place: int) -> None:
-        self.people, self._place, self._refits = len(refits.clusters), place, refits
+    def __init__(self, refits: Refits, position: int) -> None:
+        self.people, self._position, self._refits = len(refits.clusters), position, refits
         near = finely(refits.near, refits.exact, FINE)
         plain, drawn = near.at(slice(0, 1)), near.at(slice(1, None))
         self._plain, self._drawn = plain, drawn.less(plain)
@@ -103,7 +103,7 @@ class _Pairs:
         apart, squares = self._squares(row, other)
         return root_half_even(Fraction((UNIT * int(apart[replicate])) ** 2 * len(apart), squares))
 
-    def _own(self, row: int, other: int) -> int:
+    def _z(self, row: int, other: int) -> int:
         """Return z of a pair."""
         apart, squares = self._squares(row, other)
         clusters = int(min(self._refits.clusters[[row, other]]))
@@ -114,24 +114,24 @@ class _Pairs:
 
     def certain(self, pairs: BoolArray) -> BoolArray:
         """Return which pairs are significant, step by step. pairs: those beside each other, shape (p, p)."""
-        found = np.zeros_like(pairs)
-        while self._place < self._refits.near.value.shape[1] and (left := pairs & ~found).any():
+        significant = np.zeros_like(pairs)
+        while self._position < self._refits.near.value.shape[1] and (left := pairs & ~significant).any():
             more = self._above(left)
             if not more.any():
                 break
-            found |= more
-        return found
+            significant |= more
+        return significant
 
     def _above(self, pairs: BoolArray) -> BoolArray:
         """Return which of some pairs are above the critical value of these pairs."""
         low, least, most = self._bounds(pairs)
-        found = pairs & (self._low > np.rint(most))
-        doubtful = np.argwhere(pairs & ~found & (self._high > np.rint(least))).tolist()
+        above = pairs & (self._low > np.rint(most))
+        doubtful = np.argwhere(pairs & ~above & (self._high > np.rint(least))).tolist()
         if doubtful:
             critical = self._critical(pairs, low, least, most)
             for row, other in doubtful:
-                found[row, other] = self._own(row, other) > critical
-        return found
+                above[row, other] = self._z(row, other) > critical
+        return above
 
     def _statistics(self, pairs: BoolArray) -> Iterator[tuple[int, Int64Array, Floats, Floats]]:
         """Yield bounds of the statistics of replicates: a row, the others of its pairs, and the bounds, (m, b)."""
@@ -145,7 +145,9 @@ class _Pairs:
         low, high = np.zeros((2, self._drawn.value.shape[1]))
         for _, _, lows, highs in self._statistics(pairs):
             low, high = np.maximum(low, lows.max(axis=0)), np.maximum(high, highs.max(axis=0))
-        least, most = (np.partition(ends, self._place - 1)[self._place - 1] for ends in (low, np.minimum(high, _MOST)))
+        least, most = (
+            np.partition(ends, self._position - 1)[self._position - 1] for ends in (low, np.minimum(high, _MOST))
+        )
         return low, least, most
 
     def _critical(self, pairs: BoolArray, low: Floats, least: Floats, most: Floats) -> int:
@@ -155,18 +157,18 @@ class _Pairs:
         exact = np.where(low > most, int(np.rint(most)) + 1, 0)  # above it, or below
         for row, others, lows, highs in self._statistics(pairs):
             for other, replicate in np.argwhere((highs >= least) & (lows <= most)).tolist():
-                found = self._statistic(row, int(others[other]), replicate)
-                exact[replicate] = max(int(exact[replicate]), found)
-        return int(np.sort(exact)[self._place - 1])
+                statistic = self._statistic(row, int(others[other]), replicate)
+                exact[replicate] = max(int(exact[replicate]), statistic)
+        return int(np.sort(exact)[self._position - 1])
 
     def ranks(self, certain: BoolArray, ranked: int) -> Ranks:
         """Return the best and the worst rank of each. certain: which pairs are significant, shape (p, p)."""
-        found = []
+        ranks = []
         for row in range(self.people):
             apart = self._apart(self._plain, row)
             better = apart.value[:, 0] < 0
             for other in np.flatnonzero(certain[row] & (np.abs(apart.value) <= apart.guard)[:, 0]).tolist():
                 better[other] = self._exact[0][row] < self._exact[0][other]
             ahead, behind = int((certain[row] & better).sum()), int((certain[row] & ~better).sum())
-            found.append((1 + ahead, ranked - behind))
-        return found
+            ranks.append((1 + ahead, ranked - behind))
+        return ranks

@@ -102,13 +102,13 @@ def adjusted_intervals(
     owner = row_of[rows.participant]
     grounds = standards_of(rules, scored, units).grounds(owner, units.unit[rows.question], people)
     many = people > MOST_PEOPLE or people**2 * units.size > MOST_PRODUCTS
-    found = [
+    intervals = [
         AdjustedInterval(clusters, withheld or "many_participants" * many, None, None, None)
         for clusters, withheld in zip(grounds.clusters.tolist(), grounds.withheld, strict=True)
     ]
-    told = np.flatnonzero([not own.withheld for own in found])
+    told = np.flatnonzero([not interval.withheld for interval in intervals])
     if not len(told):
-        return found
+        return intervals
     check_size(people, units.size, rules.replicates)
     codes, question = distinct(rows.question)
     scores = [score * POINTS for score in time_weighted.points(rules, scored.questions, rows).exact()]
@@ -118,15 +118,15 @@ def adjusted_intervals(
     drawn = refits.drawn.take(told)
     seldom = drawn.defined.sum(axis=1) * _SELDOM < (_SELDOM - 1) * rules.replicates
     ends = drawn_ends(drawn, grounds.levels(rules.level_ppm)[told])
-    for row, own, apart in zip(told.tolist(), ends, seldom.tolist(), strict=True):
-        withheld = "apart" * apart or grounds.withheld_of(row, own)
-        found[row] = found[row]._replace(withheld=withheld, ends=None if withheld else own)
-    told = np.flatnonzero([not own.withheld for own in found])
+    for row, ends_of_row, apart in zip(told.tolist(), ends, seldom.tolist(), strict=True):
+        withheld = "apart" * apart or grounds.withheld_of(row, ends_of_row)
+        intervals[row] = intervals[row]._replace(withheld=withheld, ends=None if withheld else ends_of_row)
+    told = np.flatnonzero([not interval.withheld for interval in intervals])
     sign = -1 if lower_is_better(rules) else 1
     sets = rank_sets_of_refits(refits.of(told, grounds, sign), rules.level_ppm, people)
     for row, together, alone in zip(told.tolist(), *sets, strict=True):
-        found[row] = found[row]._replace(rank_set=together, ranks=alone)
-    return found
+        intervals[row] = intervals[row]._replace(rank_set=together, ranks=alone)
+    return intervals
 
 
 class _Refits:
@@ -153,16 +153,16 @@ class _Refits:
             return [Fraction(self._finely(tuple(each))[row], FINE) for each in times.tolist()]
         sums, weights = self._sums(row)
         means = zip((times @ sums).tolist(), (times @ weights).tolist(), strict=True)
-        return [Fraction(round(Fraction(own * FINE, weight)), FINE) for own, weight in means]
+        return [Fraction(round(Fraction(total * FINE, weight)), FINE) for total, weight in means]
 
     def _sums_by_unit(self, row: int) -> tuple[NDArray[np.object_], Int64Array]:
         """Return Σ weight x score of a row by unit, and the weights of units, shape (u,) each."""
         design, sums = self._design, np.zeros(self._times.shape[1], object)
         weights = np.zeros(len(sums), np.int64)
         np.add.at(weights, design.unit, design.weight)
-        for place in np.flatnonzero(design.owner == row).tolist():
-            question = design.question[place]
-            sums[design.unit[question]] += int(design.weight[question]) * self._scores[place]
+        for index in np.flatnonzero(design.owner == row).tolist():
+            question = design.question[index]
+            sums[design.unit[question]] += int(design.weight[question]) * self._scores[index]
         return sums, weights
 
     def of(self, rows: Int64Array, grounds: Grounds, sign: int) -> Refits:
@@ -171,7 +171,7 @@ class _Refits:
 
         def exact(columns: Int64Array) -> NDArray[np.object_]:
             every = [self._finely(tuple(each)) for each in self._times[at[columns]].tolist()]
-            return np.array([[sign * own[row] for own in every] for row in rows.tolist()], object)
+            return np.array([[sign * by_row[row] for by_row in every] for row in rows.tolist()], object)
 
         near = self._near.take(rows).at(at).times(sign)
         return Refits(near, exact, self._alike[rows], grounds.clusters[rows], grounds.strata)
@@ -188,17 +188,17 @@ def _alike(design: Design, scores: list[Fraction]) -> Int64Array:
 
 def _rounded(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, int]:
     """Return what `_adjusted` returns, rounded half-even to 1 / FINE; numbers with guard digits decide, if they can."""
-    own = np.flatnonzero(np.array(times)[design.unit[design.question]])
-    question = design.question[own]
+    drawn = np.flatnonzero(np.array(times)[design.unit[design.question]])
+    question = design.question[drawn]
     weight = design.weight[question] * np.array(times)[design.unit[question]]
-    whole = [scores[place].numerator * _FINER // scores[place].denominator for place in own.tolist()]
-    cells = Cells(design.owner[own], question, whole, weight)
+    whole = [scores[index].numerator * _FINER // scores[index].denominator for index in drawn.tolist()]
+    cells = Cells(design.owner[drawn], question, whole, weight)
     [part] = fit(cells, 1)
-    found = dict[int, int]()
+    by_row = dict[int, int]()
     for row in np.unique(cells.participant).tolist():
         number = part.adjusted(cells.take(np.flatnonzero(cells.participant == row)))
         low, high = (round(Fraction((number + off) * FINE, _FINER)) for off in (-part.off, part.off))
         if low != high:
             return {row: round(number * FINE) for row, number in _adjusted(design, scores, times).items()}
-        found[row] = low
-    return found
+        by_row[row] = low
+    return by_row

@@ -141,11 +141,11 @@ def review_ends(  # noqa: PLR0913 - the arguments with a default are keywords
             by_question[question][participant] = int(score)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     doubled = {}  # in half units: twice the median, what counts without a forecast, and the weight
-    for question, own in by_question.items():
-        ordered, missed = sorted(own.values()), imputed.get(question)
+    for question, by_participant in by_question.items():
+        ordered, missed = sorted(by_participant.values()), imputed.get(question)
         twice = ordered[len(ordered) // 2] + ordered[~(len(ordered) // 2)]
         doubled[question] = (twice, missed and round_to_points(missed), int(questions.weight[question]))
-    found, counted = set[int](), dict[int, int]()
+    candidates, counted = set[int](), dict[int, int]()
     for participant in participants:
         counts = 0 if _counts_all(rules) or participant in floored else None
         gains = [
@@ -156,8 +156,8 @@ def review_ends(  # noqa: PLR0913 - the arguments with a default are keywords
         counted[participant] = len(gains)
         for side in (1, -1) if gains else ():
             *_, limit = nlargest(most, (side * gain - off for gain, off, _ in gains))
-            found.update(question for gain, off, question in gains if side * gain + off >= limit)
-    return ReviewEnds(found, counted)
+            candidates.update(question for gain, off, question in gains if side * gain + off >= limit)
+    return ReviewEnds(candidates, counted)
 
 
 def _question_scores(
