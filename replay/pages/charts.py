@@ -35,7 +35,6 @@ from forecast_ledger.replay.pages.pictures import (
     WORSE,
     Picture,
     Row,
-    board_finding,
     chosen,
     completed,
     count,
@@ -51,6 +50,7 @@ from forecast_ledger.replay.pages.pictures import (
     specify,
     without_intervals,
 )
+from forecast_ledger.replay.pages.possible_ranks import board_finding, possible_ranks
 
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
@@ -62,7 +62,8 @@ SHORT = timedelta(days=5)  # a span of time whose axis has hours: from there on,
 
 def board(projections: Projections, contest: str) -> Picture | None:
     """Scores in the order of the leaderboard, with their intervals; those without a rank are last."""
-    rows = sorted(rows_of(projections, "intervals", contest), key=lambda row: row["rank"] is None)
+    ranks = possible_ranks(projections, contest, rows_of(projections, "intervals", contest))
+    rows = sorted(ranks.rows, key=lambda row: row["rank"] is None)
     if not rows:
         return None
     columns = ("rank", "participant", "score", "score_low", "score_high")
@@ -81,7 +82,8 @@ def board(projections: Projections, contest: str) -> Picture | None:
     drawn = f"; lines are the {level} intervals of scores, from resamples of the questions"
     note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
     note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows))
-    return Picture(board_finding(rows), note, columns, shown, specification)
+    note += f" {ranks.withheld}" * bool(ranks.withheld)
+    return Picture(board_finding(rows, ranks), note, columns, shown, specification)
 
 
 def dots(values: list[Row], names: Sequence[Row], field: str, line: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.studies.grounds import WITHHELD
-from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.blocks import escape_controls
 
@@ -18,8 +17,6 @@ WIDTH = 560  # of a picture, in pixels, without its labels
 TITLE, NOTE = 70, 90  # characters in a line above a picture
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
-ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
-MOST_FIRST = 5  # names of those who may be first
 
 Row = dict[str, Any]
 
@@ -281,64 +278,3 @@ def without_intervals(rows: Sequence[Row]) -> list[str]:
         return [f"There is no interval {who}: {why}." for who, why in told]
     whole = told[0][1] if len(told) == 1 else "; ".join(f"{who}, {why}" for who, why in told)
     return [f"There are no intervals: {whole}."]
-
-
-def board_finding(rows: Sequence[Row]) -> str:
-    """Say who may be first, and who is. rows: of the table `intervals`; those of `leaderboard` only say who is.
-
-    >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
-    >>> board_finding([ada, bob])
-    'ada is first'
-    >>> board_finding([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 1}])
-    'Any of 2 participants may be the best: ada and bob; ada is first'
-    """
-    first = [row for row in rows if row["rank"] == 1]
-    if not first:
-        return "Nobody has a rank"
-    if len(first) > 1:
-        words = f"{len(first)} participants share the first rank"
-    elif sum(row["rank"] is not None for row in rows) == 1:
-        return f"{first[0]['participant']} is the only one with a rank"
-    else:
-        words = f"{first[0]['participant']} is first"
-    sure = who_may_be_first(rows)
-    return f"{sure}; {words}" if sure else words
-
-
-def who_may_be_first(rows: Sequence[Row], enough: str = ENOUGH, lacks: str = "fewer") -> str:
-    """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
-
-    enough: what those have who are tested. lacks: what of that the others have.
-
-    >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
-    >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
-    'Only ada may be the best'
-    >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
-    'Only bob may be the best of the 1 with scores in at least 20 clusters; ada has fewer, and is not tested'
-    >>> who_may_be_first([ada | {"rank": rank, "rank_set_low": low} for rank, low in ((1, 1), (2, 1), (3, None))])
-    'Any of the 2 participants with scores in at least 20 clusters may be the best'
-    """
-    names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
-    if not names:
-        return ""
-    told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
-    among = f" of the {told:,} {enough}" * (told < ranked)
-    outside = [row["participant"] for row in rows if row["rank"] == 1 and row.get("rank_set_low") is None]
-    untold = f"; {outside[0]} has {lacks}, and is not tested" if len(outside) == 1 else ""
-    if len(names) == 1:
-        return f"Only {names[0]} may be the best{among}{untold}"
-    if among and len(names) == told:
-        return f"Any of the {told:,} participants {enough} may be the best{untold}"
-    listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
-    return f"Any of {len(names):,} participants may be the best{among}{listed}{untold}"
-
-
-def rank_set_of(row: Row) -> Row:
-    """Return the set of ranks of a row; None where it has none."""
-    return {end: row.get(end) for end in ("rank_set_low", "rank_set_high")}
-
-
-def first_adjusted(adjusted: Mapping[str, Row]) -> str:
-    """Say who may be the best by adjusted scores; nothing if that is not known. adjusted: rows by participant."""
-    sure = who_may_be_first([*adjusted.values()], "whose adjusted scores have intervals", "none")
-    return f"By adjusted scores, {sure[0].lower()}{sure[1:]}" if sure else ""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
@@ -50,16 +49,13 @@ from forecast_ledger.replay.pages.page_parts import (
 from forecast_ledger.replay.pages.pictures import (
     Picture,
     Row,
-    board_finding,
     count,
-    first_adjusted,
     percent,
-    rank_set_of,
     rows_of,
     to_svg,
-    who_may_be_first,
     without_intervals,
 )
+from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, possible_ranks
 from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
@@ -81,18 +77,15 @@ LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
-    intervals = _intervals(projections, name)
-    board, adjusted = rows_of(projections, "leaderboard", name), _adjusted(projections, name)
-    sure = first_adjusted(adjusted) if adjusted else who_may_be_first(intervals)
-    if adjusted:
-        intervals = [row | rank_set_of(adjusted.get(row["participant"], {})) for row in intervals]
-    findings = _first_two(projections, name, board, sure) or [sure or board_finding(board)]
-    fair = _with_effects_removed(board, adjusted)
+    board = rows_of(projections, "leaderboard", name)
+    ranks = possible_ranks(projections, name, _intervals(projections, name))
+    findings = _first_two(projections, name, board, ranks.sure) or [board_finding(board, ranks)]
+    fair = _with_effects_removed(board, ranks.adjusted)
     findings = [*fair, *findings]
-    findings[0] += _too_few(board, intervals)
+    findings[0] += _too_few(board, ranks.rows)
     findings += _paid(projections, name, board) + ([] if fair else _few_forecasts(board))
-    if intervals:
-        return _board(projections, name, anchor, intervals, adjusted), findings
+    if ranks.rows:
+        return _board(projections, name, anchor, ranks), findings
     prize = ["prize"] * any(float(row["prize"] or 0) for row in board)
     columns = ("participant", "rank", "score", "coverage", *prize)
     cells = short_table(kinds_of(projections, "leaderboard"), board, columns)
@@ -149,24 +142,6 @@ def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str
     return [f"{won}{grows}; prizes say nothing of how sure a lead is"]
 
 
-def _adjusted(projections: Projections, name: str) -> dict[str, Row]:
-    """Return the adjusted scores of a contest, with sets of ranks, where means are over different questions."""
-    rules, board = projections.facts.contests[name].opened.rules, rows_of(projections, "leaderboard", name)
-    if rules.total != "mean" or rules.imputation != "none" or len({row["completion"] for row in board}) == 1:
-        return {}
-    try:
-        table = projections.table("adjusted_scores").only("by", "contest").only("name", name)
-    except Refused:  # too many scores for an exact fit
-        return {}
-    rows = [row for row in table.rows() if row["rank"] is not None]
-    if {row["part"] for row in rows} != {1}:
-        return {}
-    with suppress(Refused):  # too many questions for so many samples
-        sets = {row["participant"]: rank_set_of(row) for row in rows_of(projections, "adjusted_intervals", name)}
-        rows = [row | sets[row["participant"]] for row in rows]
-    return {row["participant"]: row for row in rows}
-
-
 def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
     """Say who leads if the effects of questions are removed, where the first of a board missed some."""
     first = next((row for row in board if row["rank"] == 1), None)
@@ -210,11 +185,9 @@ def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
     return ", but no possible ranks say how sure that is" if untold and len(ranked) > 1 else ""
 
 
-def _board(
-    projections: Projections, name: str, anchor: str, intervals: Sequence[Row], adjusted: Mapping[str, Row]
-) -> Part:
-    """Return the leaderboard with intervals. adjusted: what `_adjusted` returns."""
-    board = rows_of(projections, "leaderboard", name)
+def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRanks) -> Part:
+    """Return the leaderboard with intervals."""
+    board, intervals, adjusted = rows_of(projections, "leaderboard", name), ranks.rows, ranks.adjusted
     numbers = _drawn_numbers(intervals)
     scale, digits = _scale(numbers), _score_digits(projections, name)
     columns: dict[str, Sequence[str]] = {
@@ -248,11 +221,11 @@ def _board(
             for sure in intervals
         ]
     shown = {heading: cells for heading, cells in columns.items() if any(cells)}
-    note = _board_note(projections.facts.contests[name].opened.rules, board, intervals, shown, bool(adjusted))
+    note = _board_note(projections.facts.contests[name].opened.rules, board, ranks, shown)
     if "interval" in shown and scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
-    sampled = SAMPLED - {"possible ranks"} if adjusted else SAMPLED  # those of adjusted scores have another seed
+    sampled = SAMPLED - {"possible ranks"} if ranks.differ else SAMPLED  # those of adjusted scores have another seed
     seed = intervals[0]["seed"] if sampled & {*shown} else ""
     if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
         note += f" {words}"
@@ -264,12 +237,10 @@ def _board(
     return Part("Leaderboard", note, "Leaderboard, best first", cells, seed, _BOARD)
 
 
-def _board_note(
-    rules: RuleSet, board: Sequence[Row], intervals: Sequence[Row], shown: Collection[str], adjusted: bool
-) -> str:
-    """Explain the columns of a leaderboard. intervals: rows of that table. shown: the columns, by heading."""
-    names, draws, level = {*shown}, intervals[0]["replicates"], percent(rules.level_ppm, 10**6)
-    sentences = [*without_intervals(intervals)]
+def _board_note(rules: RuleSet, board: Sequence[Row], ranks: PossibleRanks, shown: Collection[str]) -> str:
+    """Explain the columns of a leaderboard. shown: the columns, by heading."""
+    intervals, names, level = ranks.rows, {*shown}, percent(rules.level_ppm, 10**6)
+    draws, sentences = intervals[0]["replicates"], [*without_intervals(intervals)]
     if "interval" in names:
         sentences.insert(
             0,
@@ -284,29 +255,31 @@ def _board_note(
     if "possible ranks" in names:
         sentences.append(
             f"“Possible ranks” are those that a test of all participants at once cannot rule out: in {level} of "
-            f"such contests, everybody's rank by expected {'adjusted ' * adjusted}score is among them."
+            f"such contests, everybody's rank by expected {'adjusted ' * ranks.differ}score is among them."
         )
-        if not adjusted and any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
+        if not ranks.differ and any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
             sentences.append(
                 "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
                 "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
                 "other, and not that clusters be many."
             )
-    if adjusted:
+    if ranks.adjusted:
         sentences.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
             "others: the adjusted score is the mean after the effect of each question is removed, which is by how much "
             f"it raises or lowers the score of whoever forecasts on it ({in_table('adjusted_scores')})."
         )
-        sentences.append(
-            "Possible ranks are of adjusted scores, as ranks of scores over different questions are no order of skill; "
-            f"none is shown where an adjusted score has no interval ({in_table('adjusted_intervals')})."
-        )
+        if "possible ranks" in names:
+            sentences.append(
+                "Possible ranks are of adjusted scores, as ranks of scores over different questions are no order of "
+                f"skill; none is shown where an adjusted score has no interval ({in_table('adjusted_intervals')})."
+            )
         if names & SAMPLED - {"possible ranks"}:
             but = " but possible ranks" * ("possible ranks" in names)
             sentences.append(
                 f"Intervals, and all else that rests on samples{but}, are of scores that are not adjusted."
             )
+    sentences += [ranks.withheld] * bool(ranks.withheld)
     if rules.total == "sum" and len({row["completion"] for row in board}) > 1:
         sentences.append(
             "A score is a sum, to which a question without a forecast adds nothing: "

@@ -7,7 +7,7 @@ from decimal import Decimal
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import json
@@ -17,13 +17,15 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.studies import grounds
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.pictures import board_finding, titled, to_svg
+from forecast_ledger.replay.pages.pictures import titled, to_svg
+from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, who_may_be_first
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale
 from forecast_ledger.replay.reading import blocks
@@ -456,7 +458,7 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
     silent, ranks = "somebody is first for whom no share is printed", "they turn the signs of whole clusters"
     for rows, expected in (([ada, bob], True), ([ada | {"first": "1.0"}, ada], False)):
         board = [{"attainable": "1", "completion": done} for done in ("2/2", "1/2" if expected else "2/2")]
-        note = sections._board_note(RuleSet(name="x", total="sum"), board, rows, told, False)
+        note = sections._board_note(RuleSet(name="x", total="sum"), board, PossibleRanks(rows, False, {}, "", ""), told)
         assert (silent in note, ranks in note, "who took part" in note) == (expected,) * 3
 
 
@@ -478,6 +480,37 @@ def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path) -
     assert ("By adjusted scores, any of 2 participants may be the best: ada and cy" in words) == differ
     assert ("none is shown where an adjusted score has no interval" in words) == differ
     assert ("that rests on samples but possible ranks, are of scores that are not adjusted" in words) == differ
+
+
+@pytest.mark.usefixtures("little_is_enough")
+@pytest.mark.parametrize("kernel", ["brier", "ln"])
+def test_the_picture_of_a_board_names_those_whom_its_page_names(
+    kernel: Literal["brier", "ln"], log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brier scores on easy and hard questions are 0.00 and 0.16 for cy, 0.09 and 0.25 for ada and bob.
+
+    Ada forecast on five easy questions and a hard one, with a mean of 0.70 / 6, cy on five hard ones and an easy one,
+    with 0.80 / 6, and bob on all, with 1.70 / 10. On each common question cy is better by 0.09. Logarithmic scores of
+    ten clusters have no interval, so there are no adjusted sets, and none of scores are shown in their place.
+    """
+    monkeypatch.setattr(grounds, "LEAST_HEAVY", {"logarithmic scores": 75})
+    given = {f"easy{number}": {"ada": "0.7", "bob": "0.7"} for number in range(5)}
+    given |= {f"hard{number}": {"cy": "0.6", "bob": "0.5"} for number in range(5)}
+    given["easy0"]["cy"], given["hard0"]["ada"] = "1" if kernel == "brier" else "0.9", "0.5"
+    words = means_over(given, log, tmp_path, kernel)
+    picture = plot(tmp_path / "season.db", "board", tmp_path / "board.json")
+    withheld = "No possible ranks are shown: scores are means over different questions, and no adjusted score has an"
+    if kernel == "brier":
+        assert picture.title == "By adjusted scores, only cy may be the best; ada is first on the board"
+        assert "By adjusted scores, only cy may be the best" in words
+        assert withheld not in words + picture.note
+    else:
+        assert picture.title == "ada is first on the board"
+        assert "may be the best" not in words
+        assert withheld in words
+        assert withheld in picture.note
+    assert "ada is first with" in words
+    assert ("“Possible ranks” are those that a test" in words) == (kernel == "brier")
 
 
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
@@ -539,9 +572,14 @@ def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_p
     assert ("with the effects of questions removed" in words) == (leads == "ada")
 
 
-def means_over(given: dict[str, dict[str, str]], log: Any, folder: Path) -> str:
-    """The words of a page of mean Brier scores. given: chances by question and participant; all happen."""
-    rules = RuleSet(name="x", kernel="brier", sampling="spot", period="covered", total="mean", least_probability_ppm=0)
+def means_over(
+    given: dict[str, dict[str, str]], log: Any, folder: Path, kernel: Literal["brier", "ln"] = "brier"
+) -> str:
+    """The words of a page of mean scores. given: chances by question and participant; all happen."""
+    floor = int(kernel == "ln")  # a logarithm needs one
+    rules = RuleSet(
+        name="x", kernel=kernel, sampling="spot", period="covered", total="mean", least_probability_ppm=floor
+    )
     story: list[AnyCommand] = [contest(rules=rules)]
     for question, chances in given.items():
         story += asked(question, chances)
@@ -610,12 +648,15 @@ def test_a_finding_says_how_sure_it_is() -> None:
     def row(name: str, rank: int | None, best: int | None) -> dict[str, Any]:
         return {"participant": name, "rank": rank, "rank_set_low": best}
 
-    assert board_finding([row("a", 1, None), row("b", 2, None)]) == "a is first"
-    assert board_finding([row("a", 1, 1), row("b", 2, 2)]) == "Only a may be the best; a is first"
+    def finding(*rows: dict[str, Any]) -> str:
+        return board_finding(rows, PossibleRanks(rows, False, {}, who_may_be_first(rows), ""))
+
+    assert finding(row("a", 1, None), row("b", 2, None)) == "a is first"
+    assert finding(row("a", 1, 1), row("b", 2, 2)) == "Only a may be the best; a is first"
     shared = [row("a", 1, 1), row("b", 1, 1), row("c", 3, 1)]
     found = "Any of 3 participants may be the best: a, b and c; 2 participants share the first rank"
-    assert board_finding(shared) == found
-    many = board_finding([row("a", 1, 1), *(row(f"p{number}", 2, 1) for number in range(1_200))])
+    assert finding(*shared) == found
+    many = finding(row("a", 1, 1), *(row(f"p{number}", 2, 1) for number in range(1_200)))
     assert many == "Any of 1,201 participants may be the best; a is first"
-    assert board_finding([row("a", None, None)]) == "Nobody has a rank"
-    assert board_finding([row("a", 1, 1)]) == "a is the only one with a rank"
+    assert finding(row("a", None, None)) == "Nobody has a rank"
+    assert finding(row("a", 1, 1)) == "a is the only one with a rank"
