@@ -397,9 +397,11 @@ def interval_score_rules(rules: RuleSet) -> RuleSet:
 
 
 def interval_scores(
-    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int
+    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int, chosen: BoolArray | None = None
 ) -> Iterator[IntervalScores]:
     """Yield the parts of the weighted interval scores of contests of one rule set, some questions at a time.
+
+    chosen: whether each participant, by code, is among them; everybody is if it is None.
 
     WIS = 1 / (K + 1/2) x (1/2 |y - m| + Σ (a (u - l) + (l - y)⁺ + (y - u)⁺)), y the answer, m the median, and Σ over
     the K central intervals [l, u] of the levels a and 1 - a. Σ a (u - l) is the dispersion. Overprediction is what
@@ -414,7 +416,8 @@ def interval_scores(
     rules = contests[0].opened.rules
     for first, part, forecasts, standing in standing_in_chunks(facts, contests, questions, chunk):
         central = np.array([_is_central(answer.question.range) for answer in part.answers], bool)
-        rows = np.flatnonzero(central[standing.question])
+        counted = central[standing.question]
+        rows = np.flatnonzero(counted if chosen is None else counted & chosen[standing.participant])
         if len(rows):
             stood = standing.of(rows)
             made = quantile_numbers(rules, part, forecasts.chances, forecasts.start[stood.row], stood.question)

@@ -1,14 +1,15 @@
 """The tables of numeric forecasts: parts of interval scores, coverages of intervals, PIT histograms."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.core.values import PROBABILITY, WEIGHT
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
+from forecast_ledger.projections.boards.score_sums import counted, joined_sums
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.columns import (
     POINTS,
@@ -49,7 +50,8 @@ _WIS_PARTS = schema("""
     question*
     participant*
     wis                        points   the weighted interval score, in the question's unit; without a reference
-    dispersion                 points   dispersion_numerator / denominator: how wide the intervals are
+    dispersion                 points   dispersion_numerator / denominator: how wide the intervals are. This is the
+                                        sharpness of a forecast: a narrow one keeps it small
     overprediction             points   the same for answers below intervals, or below the median
     underprediction            points   the same for answers above intervals, or above the median
     median_error               points   absolute error of the median; empty if 0.5 is not a level
@@ -98,6 +100,44 @@ def _columns(group: ScoredGroup, parts: IntervalScores) -> tuple[_Column, ...]:
         _where(parts.has_median, parts.median_error),
         divisors.take(wis.divisor_of),
     )
+
+
+class MeanParts(NamedTuple):
+    """The means of the parts of a participant's weighted interval scores, exact, in points; see `interval_scores`.
+
+    questions: how many have such a score. Questions are weighted as on the board.
+    """
+
+    questions: int
+    dispersion: Fraction
+    underprediction: Fraction
+    overprediction: Fraction
+
+    @property
+    def wis(self) -> Fraction:
+        """The mean score, without a reference: the sum of the three."""
+        return self.dispersion + self.underprediction + self.overprediction
+
+
+def mean_wis_parts(analysis: Analysis, contest: str, participants: Collection[str]) -> dict[str, MeanParts]:
+    """Return the means of each of these participants of a contest scored by weighted interval score, by id."""
+    facts, opened, questions = analysis.facts, analysis.facts.contests[contest], analysis.scored(contest).questions
+    labels, consensus = totals.score_labels(facts), len(facts.participant_codes.labels)
+    chosen = np.array([label in participants for label in labels], bool)
+    pages = [*interval_scores(facts, [opened], questions, analysis.chunk, chosen)]
+    if not pages:
+        return {}
+    rules, means = interval_score_rules(opened.opened.rules), []
+    for part in ("dispersion", "underprediction", "overprediction"):
+        pieces = [counted(questions, page.whole._replace(numerator=getattr(page, part))) for page in pages]
+        [tally] = totals.tallies_of_sums(rules, questions, joined_sums(pieces), consensus, questions.contest)
+        means.append({code: sums.score * Fraction(WEIGHT, sums.weight) for code, sums in tally.by_code.items()})
+    return {
+        labels[code if code >= 0 else consensus + totals.CONSENSUS_CODE - code]: MeanParts(
+            sums.questions, *(mean[code] for mean in means)
+        )
+        for code, sums in tally.by_code.items()
+    }
 
 
 def _where(has_value: BoolArray, numbers: _Column) -> list[Any]:

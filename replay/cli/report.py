@@ -40,6 +40,7 @@ KINDS = (
     "profit",
     "relative_skill",
     "score",
+    "sharpness",
 )
 
 

@@ -352,6 +352,7 @@ FORECAST_CHARTS = {
     "pit",
     "intervals",
     "relative_skill",
+    "sharpness",
     "horizon",
     "location",
     "log_scale",

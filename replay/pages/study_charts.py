@@ -12,10 +12,12 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
+from forecast_ledger.projections.scores.range_kernels import TRANSFORMS
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.grounds import ERRORS, LEAST_HEAVY
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.ranges import MeanParts, mean_wis_parts
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.pages.charts import (
@@ -30,10 +32,14 @@ from forecast_ledger.replay.pages.charts import (
     reliability,
 )
 from forecast_ledger.replay.pages.pictures import (
+    COLOURS,
     FAINT,
     MOST_LINES,
     MOST_ROWS,
     PLAIN,
+    STEP,
+    WIDTH,
+    WORSE,
     Picture,
     Row,
     chosen,
@@ -42,6 +48,7 @@ from forecast_ledger.replay.pages.pictures import (
     counts_of,
     in_board_order,
     left_out,
+    names_axis,
     names_legend,
     numbered,
     percent,
@@ -195,6 +202,77 @@ def _least_skill(rows: Sequence[Row], board_rows: Mapping[str, Row]) -> str:
     return f"{enough[0]['participant']} has the best relative skill{among}, {float(enough[0]['relative_skill']):.3f}"
 
 
+_WIS_PARTS = ("dispersion", "underprediction", "overprediction")  # in the order in which bars are stacked
+
+
+def sharpness(projections: Projections, contest: str) -> Picture | None:
+    """The parts of the mean WIS of forecasts by quantiles: how wide they are, and the penalties for missed answers."""
+    rows = rows_of(projections, "leaderboard", contest) if _by_quantiles(projections, contest) else []
+    means = mean_wis_parts(projections, contest, {row["participant"] for row in rows[:MOST_ROWS]}) if rows else {}
+    if not means:
+        return None
+    drawn = [row for row in rows[:MOST_ROWS] if row["participant"] in means]
+    columns = ("participant", "questions", "mean_wis", *_WIS_PARTS)
+    shown = [_mean_row(columns, row["participant"], means[row["participant"]]) for row in drawn]
+    transform = projections.facts.contests[contest].opened.rules.transform
+    scale = "in the unit of the answers" if transform == "none" else f"of transformed values ({transform})"
+    note = (
+        "A bar is the mean WIS, the sum of three parts. Dispersion is the sharpness of forecasts, what narrow ones "
+        "keep small; underprediction is the penalty for answers above them, overprediction for answers below them. "
+        "Narrow is good only if answers are not missed: little dispersion beside large penalties suggests that "
+        "forecasts are too narrow, or too low or too high."
+    )
+    if transform != "none":
+        note += f" As the rules say, all numbers are {TRANSFORMS[transform].words}, not in the unit of the answers."
+    if any(row["score"] != mean["mean_wis"] for row, mean in zip(drawn, shown, strict=True)):
+        note += (
+            " Scores on the board are other numbers: a bar is a mean over the questions that a participant forecast on "
+            "and the time in which forecasts stood, without a reference and without what is imputed. Questions whose "
+            "levels are not symmetric about 0.5 have no parts."
+        )
+    note += left_out(rows, shown)
+    first = means[shown[0]["participant"]]
+    title = "Sharpness and misses"
+    if first.wis:
+        share = percent(float(first.dispersion), float(first.wis))
+        title += f": {share} of the mean WIS of {shown[0]['participant']} is dispersion"
+    return Picture(title, note, columns, shown, _stacked(shown, completed(projections, contest, shown), scale))
+
+
+def _mean_row(columns: Sequence[str], who: str, mean: MeanParts) -> Row:
+    numbers = (mean.wis, mean.dispersion, mean.underprediction, mean.overprediction)
+    printed = (format_fixed(round_to_points(number), POINTS, least=9) for number in numbers)
+    return dict(zip(columns, (who, mean.questions, *printed), strict=True))
+
+
+def _stacked(shown: Sequence[Row], names: Sequence[Row], scale: str) -> dict[str, Any]:
+    """Return a bar of parts in each row. names: the labels of the rows. scale: what the numbers are of."""
+    values = [
+        {"row": number, "part": part, "mean": float(row[name])}
+        for number, row in enumerate(shown)
+        for part, name in enumerate(_WIS_PARTS)
+    ]
+    axis = {"title": f"mean WIS, {scale}; lower is better", "labelFlush": False}
+    colours = {"domain": [*range(len(_WIS_PARTS))], "range": [PLAIN, COLOURS[4], WORSE]}
+    return specify(
+        values,
+        width=WIDTH,
+        height={"step": STEP},
+        mark={"type": "bar", "height": 11},
+        encoding={
+            "y": {"field": "row", "type": "ordinal", "axis": names_axis(names), "title": None},
+            "x": {"field": "mean", "type": "quantitative", "axis": axis},
+            "color": {
+                "field": "part",
+                "type": "nominal",
+                "scale": colours,
+                "legend": {**names_legend(_WIS_PARTS), "columns": len(_WIS_PARTS)},
+            },
+            "order": {"field": "part"},
+        },
+    )
+
+
 def log_scale(projections: Projections, contest: str) -> Picture | None:
     """Scores of the logarithms of forecasts and answers, where those of the board are of the values themselves."""
     facts = projections.facts
@@ -295,6 +373,7 @@ REPORTED: dict[str, Chart] = CHARTS | {  # of a report
     "pit": Chart("in which tenth of numeric forecasts the answers fell", pit),
     "intervals": Chart("how often answers fell within central intervals", intervals),
     "relative_skill": Chart("scores of forecasts by quantiles beside those of others", relative_skill),
+    "sharpness": Chart("how wide forecasts by quantiles are, and what their misses cost", sharpness),
     **TASK_CHARTS,
     "log_scale": Chart("scores of forecasts by quantiles on a logarithmic scale", log_scale),
 }

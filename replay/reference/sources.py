@@ -194,6 +194,13 @@ SOURCES = (
         "the kernels `spherical` and `crps`",
     ),
     Source(
+        "Gneiting, Balabdaoui and Raftery (2007)",
+        'T. Gneiting, F. Balabdaoui and A. E. Raftery, "Probabilistic forecasts, calibration and sharpness", Journal '
+        "of the Royal Statistical Society, Series B 69(2):243-268",
+        "doi:10.1111/j.1467-9868.2007.00587.x",
+        "the word sharpness, of `wis_parts` and of the picture `sharpness`",
+    ),
+    Source(
         "Bracher, Ray, Gneiting and Reich (2021)",
         'J. Bracher, E. L. Ray, T. Gneiting and N. G. Reich, "Evaluating epidemic forecasts in an interval format", '
         "PLOS Computational Biology 17(2):e1008618",

@@ -18,6 +18,7 @@ from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.range_kernels import Numbers, quantum
 from forecast_ledger.projections.studies.ranges import is_symmetric
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.ranges import mean_wis_parts
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import contest, day, entry, forecast, opened, quartiles, resolution
@@ -212,3 +213,34 @@ def test_the_numerators_add_up_to_that_of_the_score(seed: int) -> None:
         for row in Projections(facts).table("scores").rows()
         if row["question"] in central
     }
+
+
+@pytest.mark.parametrize("seed", [17, 21, 29])  # with three scores of some participants
+def test_means_of_parts_are_those_of_the_rows(seed: int) -> None:
+    """Weighted as on the board, of those who are asked for, in small chunks; they add up to the WIS."""
+    rules = RuleSet(
+        name="drawn", quantile_kernel="pinball", total="mean", period="covered", reference_rows=("uniform",)
+    )
+    projections = Projections(oracle.facts_in(Season(Random(seed), rules, rules, uncounted=0.2).recorded()), chunk=1)
+    facts, numbers = projections.facts, dict[tuple[str, str], list[tuple[int, list[Fraction]]]]()
+    for row in projections.table("wis_parts").rows():
+        weight = facts.contests[row["contest"]].entries[facts.question_codes.codes[row["question"]]].weight
+        parts = [Fraction(int(row[f"{part}_numerator"]), int(row["denominator"])) for part in PARTS]
+        if weight:
+            numbers.setdefault((row["contest"], row["participant"]), []).append(
+                (weight, [*parts, sum(parts, Fraction(0))])
+            )
+    assert numbers
+    for contest_id in facts.contests:
+        asked = {who for each, who in numbers if each == contest_id}
+        asked -= {max(asked, default="")}
+        found = mean_wis_parts(projections, contest_id, asked)
+        assert found.keys() == asked
+        for who, mean in found.items():
+            weights, rows = zip(*numbers[contest_id, who], strict=True)
+            expected = [
+                sum(weight * each for weight, each in zip(weights, column, strict=True)) / Fraction(sum(weights))
+                for column in zip(*rows, strict=True)
+            ]
+            assert [mean.dispersion, mean.overprediction, mean.underprediction, mean.wis] == expected
+            assert mean.questions == len(rows)

@@ -1,15 +1,19 @@
 """Pictures of studies: their numbers by hand, and that they are drawn."""
 
+import csv
+from fractions import Fraction
 from html import escape
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger import report
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.cli.report import KINDS
+from forecast_ledger.replay.explain.what_if import under_rules
 from forecast_ledger.replay.pages import sections
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import Picture, in_board_order, titled, to_svg
@@ -17,8 +21,9 @@ from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
-from tests.support.given import choices, contest, day, entry, forecast, numeric, opened, quartiles, resolution
+from tests.support.given import choices, contest, day, ensemble, entry, forecast, numeric, opened, quartiles, resolution
 from tests.support.logs import commands_of, log_fixture, written
+from tests.support.paths import ROOT
 
 RULES = RuleSet(name="own", kernel="brier_sum", cdf_kernel="crps", period="covered", total="mean")
 NEW = sorted(PLOTS.keys() - CHARTS.keys() - TASK_CHARTS.keys())
@@ -59,7 +64,7 @@ log = log_fixture(said, "module")
 
 def contest_of(kind: str) -> str:
     """The contest that has something to show as this kind."""
-    return "hub" if kind in {"relative_skill", "log_scale"} else "cup"
+    return "hub" if kind in {"relative_skill", "log_scale", "sharpness"} else "cup"
 
 
 def drawn(log: str, kind: str) -> Picture:
@@ -155,6 +160,76 @@ def test_a_score_on_a_log_scale_is_the_one_that_hubevals_publishes(tmp_path: Pat
     assert [row["score"][:3] for row in projections.table("leaderboard").rows()] == ["329"]
 
 
+@pytest.mark.parametrize("weight", [1, 3])
+def test_sharpness_and_misses_are_means_over_questions(tmp_path: Path, weight: int) -> None:
+    """WIS is 2/3 (|y - m| / 2 + (u - l) / 4 + (l - y)⁺ + (y - u)⁺), and the second question has this weight.
+
+    Ada's 12, 18, 24 has a width of 12, and the answer 30 is 12 above 18 and 6 above 24; with 12, 12, 18, 6 is 6 below
+    both. Bo's 9, 12, 15 is 18 and 15 below 30; 6 is the median of 3, 6, 12.
+    """
+    rules = RuleSet(name="own", quantile_kernel="pinball", period="covered", total="mean")
+    told: list[AnyCommand] = [contest(rules=rules)]
+    said = {"30": {"ada": (12, 18, 24), "bo": (9, 12, 15)}, "6": {"ada": (12, 12, 18), "bo": (3, 6, 12)}}
+    for answer, given in said.items():
+        told += [quartiles(f"q{answer}", upper=60), entry(question=f"q{answer}", weight=weight if answer == "6" else 1)]
+        told += [forecast(f"q{answer}", who, quantiles=made) for who, made in given.items()]
+        told.append(resolution(f"q{answer}", value=answer))
+    picture = PLOTS["sharpness"].draw(replay(written(tmp_path / "log.db", told)).projections, "cup")
+    assert picture is not None
+    parts: dict[str, list[tuple[int | Fraction, int | Fraction]]] = {  # dispersion, underprediction, overprediction
+        "ada": [(2, 1), (8, 0), (0, 6)],
+        "bo": [(1, Fraction(3, 2)), (16, 0), (0, 0)],
+    }
+    for row in picture.rows:
+        means = [(first + weight * second) / Fraction(1 + weight) for first, second in parts.pop(row["participant"])]
+        numbers = [row[name] for name in ("mean_wis", "dispersion", "underprediction", "overprediction")]
+        assert [*map(Fraction, numbers)] == [sum(means), *means]
+        assert row["questions"] == 2
+    assert not parts
+    share, first = {1: ("18%", "ada"), 3: ("26%", "bo")}[weight]  # 3/2 of 17/2; 11/8 of 43/8
+    assert picture.title == f"Sharpness and misses: {share} of the mean WIS of {first} is dispersion"
+    assert "other numbers" not in picture.note
+
+
+def test_means_of_parts_are_those_that_hubevals_publishes(tmp_path: Path) -> None:
+    """The mean scores of "Getting started with hubEvals" have three digits; on the shifted scale, the WIS is 0.540."""
+    projections = replay(written(tmp_path / "log.db", commands_of("hub-scores"))).projections
+    means = (ROOT / "data" / "hub-scores" / "expected" / "published_mean_wis.csv").read_text(encoding="utf-8")
+    published = next(csv.DictReader(means.splitlines()))
+    names = {"mean_wis": "wis"} | {name: name for name in ("dispersion", "underprediction", "overprediction")}
+    picture = PLOTS["sharpness"].draw(projections, "natural")
+    assert picture is not None
+    [row] = picture.rows
+    assert {name: float(f"{float(row[name]):.3g}") for name in names} == {
+        name: float(published[column]) for name, column in names.items()
+    }
+    rules = projections.facts.contests["natural"].opened.rules
+    shifted = under_rules(projections, "natural", structs.replace(rules, transform="log_shifted"))
+    picture = PLOTS["sharpness"].draw(shifted, "natural")
+    assert picture is not None
+    assert picture.rows[0]["mean_wis"].startswith("0.539")
+    assert "all numbers are of ln(x + 1) for each value and for the answer" in picture.note
+    axis = picture.specification["encoding"]["x"]["axis"]
+    assert axis["title"] == "mean WIS, of transformed values (log_shifted); lower is better"
+
+
+def test_only_forecasts_by_quantiles_have_parts(tmp_path: Path) -> None:
+    """Samples have none. Beside scores against peers, the picture says that its numbers are others."""
+    peers = RuleSet(name="x", quantile_kernel="pinball", reference="peers")
+    told: list[AnyCommand] = [contest(rules=peers), quartiles(), entry(question="flow")]
+    said = [("ada", (2, 2, 2)), ("bo", (1, 2, 3))]  # ada's is the answer itself, and has no width
+    told += [forecast("flow", who, quantiles=made) for who, made in said] + [resolution("flow", value="2")]
+    told += [contest("gusts", rules=peers), ensemble(), entry("gusts", "depths")]
+    told += [forecast("depths", who, samples=(1, 2, 3)) for who in ("ada", "bo")] + [resolution("depths", value="2")]
+    projections = replay(written(tmp_path / "log.db", told)).projections
+    assert PLOTS["sharpness"].draw(projections, "gusts") is None
+    assert len(projections.table("leaderboard").only("contest", "gusts")) == 2
+    picture = PLOTS["sharpness"].draw(projections, "cup")
+    assert picture is not None
+    assert "Scores on the board are other numbers" in picture.note
+    assert picture.title == "Sharpness and misses"
+
+
 def test_values_below_zero_have_no_log_scale(tmp_path: Path) -> None:
     """And no error either."""
     told = [
@@ -176,7 +251,7 @@ def test_a_picture_is_drawn(log: str, kind: str, tmp_path: Path) -> None:
 def test_the_command_lists_every_picture_and_reports_have_fewer() -> None:
     """Its help is instant, so it does not import them."""
     assert tuple(sorted(PLOTS)) == KINDS
-    assert NEW == ["intervals", "learning", "log_scale", "options", "pit", "relative_skill"]
+    assert NEW == ["intervals", "learning", "log_scale", "options", "pit", "relative_skill", "sharpness"]
 
 
 def test_a_report_has_the_pictures_of_numeric_forecasts(
@@ -193,7 +268,7 @@ def test_a_report_has_the_pictures_of_numeric_forecasts(
     report(log, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     for kind in NEW:
-        title, always = f"<h3>{escape(drawn(log, kind).title)}</h3>", kind in {"log_scale", "relative_skill"}
+        title, always = f"<h3>{escape(drawn(log, kind).title)}</h3>", contest_of(kind) == "hub"
         assert (title in few, title in page) == (always, kind not in {"options", "learning"})
 
 
