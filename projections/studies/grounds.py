@@ -22,8 +22,7 @@ LEAST_HEAVY = {  # clusters, for scores of which a few make much of the sum, cho
 }
 WITHHELD = {  # why there is no interval
     "few_clusters": f"scores in fewer than {LEAST_CLUSTERS} clusters (questions, or groups that are drawn together)",
-    "heavy_tails": "too few clusters for scores of which a few may make most of the sum (fewer than "
-    f"{', '.join(f'{least} for {name}' for name, least in LEAST_HEAVY.items())})",
+    "heavy_tails": "too few clusters for scores of which a few may make most of the sum",
     "rare_outcome": f"fewer than {LEAST_OUTCOMES} of its yes-no questions, or groups of them, have the rarer answer",
     "constant_score": "every sample gives the same score",
     "apart": "more than one sample of twenty leaves scores that no common questions connect",
@@ -92,6 +91,15 @@ def standards_of(rules: RuleSet, scored: ContestScores, units: Units) -> Standar
     questions = [answer.question for number, answer in enumerate(scored.questions.answers) if units.unit[number] >= 0]
     least = max((LEAST_HEAVY.get(_tail(rules, each), 0) for each in questions), default=0)
     return Standards(units, _answered(scored, units, 0), _answered(scored, units, 1), least)
+
+
+def reasons_of(rules: RuleSet, scored: ContestScores) -> dict[str, str]:
+    """Return `WITHHELD` with the number of clusters that the scores of a contest need."""
+    kinds = {_tail(rules, answer.question) for answer in scored.questions.answers} & LEAST_HEAVY.keys()
+    if not kinds:
+        return WITHHELD
+    kind = max(kinds, key=lambda each: LEAST_HEAVY[each])
+    return WITHHELD | {"heavy_tails": f"{WITHHELD['heavy_tails']} (fewer than {LEAST_HEAVY[kind]} for {kind})"}
 
 
 def _tail(rules: RuleSet, question: QuestionOpened) -> str:

@@ -16,7 +16,7 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.expansion import detectable_difference
-from forecast_ledger.projections.studies.grounds import WITHHELD
+from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.intervals import board_rows, resample
 from forecast_ledger.projections.studies.resampling import (
     LEAST_CLUSTERS,
@@ -80,7 +80,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         "score": nine(participant_row.score),
         **_described("score", score, lambda value: nine(Fraction(value, POINTS))),
         **_described("prize", prize, money),
-        **({"withheld": f"{withheld}: {WITHHELD[withheld]}"} if withheld else {}),
+        **({"withheld": f"{withheld}: {reasons_of(rules, scored)[withheld]}"} if withheld else {}),
         "level": format_fixed(rules.level_ppm, 10**6, least=2),
         "expanded_level": format_fixed(level, 10**6, least=2),
         "clusters": int(drawn.grounds.clusters[number]),

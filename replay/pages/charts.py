@@ -18,6 +18,7 @@ from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.columns import POINTS, plain_values, round_to_points
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.projections.tables.calibration import owner_band, owner_test
@@ -78,10 +79,10 @@ def board(projections: Projections, contest: str) -> Picture | None:
         "x2": {"field": "score_high"},
     }
     specification = dots(values, completed(projections, contest, shown), "score", {"mark": line, "encoding": ends})
-    level = percent(rules.level_ppm, 10**6)
+    level, reasons = percent(rules.level_ppm, 10**6), reasons_of(rules, projections.scored(contest))
     drawn = f"; lines are the {level} intervals of scores, from resamples of the questions"
     note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
-    note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows))
+    note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows, reasons))
     note += f" {ranks.withheld}" * bool(ranks.withheld)
     return Picture(board_finding(rows, ranks), note, columns, shown, specification)
 

@@ -29,7 +29,8 @@ NONE = "-"  # in a cell: there is no such number
 class Part(NamedTuple):
     """A table with a title.
 
-    seed: from which the samples that it rests on follow. source: how all its rows are printed, if paper has a part.
+    note: paragraphs, a line each. seed: from which the samples that it rests on follow. source: how all its rows are
+    printed, if paper has a part.
     """
 
     title: str

@@ -260,8 +260,10 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def without_intervals(rows: Sequence[Row]) -> list[str]:
+def without_intervals(rows: Sequence[Row], reasons: Mapping[str, str] = WITHHELD) -> list[str]:
     """Say why rows of the table `intervals` have none, a sentence for each reason, or one if no row has any.
+
+    reasons: in words, as of `reasons_of`.
 
     >>> few, same, some = ({"withheld": reason} for reason in ("few_clusters", "constant_score", ""))
     >>> without_intervals([same, some])
@@ -272,9 +274,9 @@ def without_intervals(rows: Sequence[Row]) -> list[str]:
     >>> sentence[:74]
     'There are no intervals: for 2 of 3, every sample gives the same score; for'
     """
-    reasons = sorted(Counter(row["withheld"] for row in rows if row["withheld"]).items())
-    told = [(f"for {number:,} of {len(rows):,}", WITHHELD[reason]) for reason, number in reasons]
-    if not told or sum(number for _, number in reasons) < len(rows):
+    counts = sorted(Counter(row["withheld"] for row in rows if row["withheld"]).items())
+    told = [(f"for {number:,} of {len(rows):,}", reasons[reason]) for reason, number in counts]
+    if not told or sum(number for _, number in counts) < len(rows):
         return [f"There is no interval {who}: {why}." for who, why in told]
     whole = told[0][1] if len(told) == 1 else "; ".join(f"{who}, {why}" for who, why in told)
     return [f"There are no intervals: {whole}."]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.studies.grounds import WITHHELD
+from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.pictures import Row, rows_of
@@ -50,7 +50,8 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     if sure:
         return PossibleRanks(rows, True, adjusted, f"By adjusted scores, {sure[0].lower()}{sure[1:]}", "")
     others = {row["withheld"] for row in sets.values()} - {row["withheld"] for row in intervals} - {""}
-    why = why or "; ".join(["no adjusted score has an interval", *(WITHHELD[reason] for reason in sorted(others))])
+    reasons = reasons_of(rules, projections.scored(contest))
+    why = why or "; ".join(["no adjusted score has an interval", *(reasons[reason] for reason in sorted(others))])
     words = f"No possible ranks are shown: scores are means over different questions, and {why}."
     return PossibleRanks(rows, True, adjusted, "", words)
 

@@ -10,6 +10,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of
+from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
@@ -221,78 +222,101 @@ def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRank
             for sure in intervals
         ]
     shown = {heading: cells for heading, cells in columns.items() if any(cells)}
-    note = _board_note(projections.facts.contests[name].opened.rules, board, ranks, shown)
+    rules = projections.facts.contests[name].opened.rules
+    note = _board_note(rules, board, ranks, shown, reasons_of(rules, projections.scored(name)))
     if "interval" in shown and scale != (min(numbers), max(numbers)):
         low, high = (f"{end:,.{digits}f}" for end in scale)
-        note += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
+        note[0] += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
     sampled = SAMPLED - {"possible ranks"} if ranks.differ else SAMPLED  # those of adjusted scores have another seed
     seed = intervals[0]["seed"] if sampled & {*shown} else ""
     if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
-        note += f" {words}"
+        note.append(words)
         del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
-    note += f" {sentences(sample_notes(projections, name))}"
+    note.append(sentences(sample_notes(projections, name)))
     if seed:
-        note += f" {_independence(projections, name)}"
-    return Part("Leaderboard", note, "Leaderboard, best first", cells, seed, _BOARD)
+        note[-1] += f" {_independence(projections, name)}"
+    return Part("Leaderboard", "\n".join(note), "Leaderboard, best first", cells, seed, _BOARD)
 
 
-def _board_note(rules: RuleSet, board: Sequence[Row], ranks: PossibleRanks, shown: Collection[str]) -> str:
-    """Explain the columns of a leaderboard. shown: the columns, by heading."""
-    intervals, names, level = ranks.rows, {*shown}, percent(rules.level_ppm, 10**6)
-    draws, sentences = intervals[0]["replicates"], [*without_intervals(intervals)]
-    if "interval" in names:
-        sentences.insert(
-            0,
-            f"The questions are resampled {draws:,} times, some of them several times and others not. An interval has "
-            f"a little more than the middle {level} of a participant's scores in these samples; in simulated contests, "
-            "such intervals of 95% held the expected score in 93% to 96%. “First in samples” is the share of the "
-            "samples in which a participant has rank 1; it is no probability of being the best.",
+def _board_note(
+    rules: RuleSet, board: Sequence[Row], ranks: PossibleRanks, shown: Collection[str], reasons: Mapping[str, str]
+) -> list[str]:
+    """Explain the columns of a leaderboard, in paragraphs.
+
+    shown: the columns, by heading. reasons: why there is no interval, as of `reasons_of`.
+    """
+    level, names = percent(rules.level_ppm, 10**6), {*shown}
+    without = without_intervals(ranks.rows, reasons)
+    paragraphs = (
+        _interval_words(level, ranks.rows) + without if "interval" in names else without,
+        _rank_words(level, ranks) if "possible ranks" in names else [ranks.withheld],
+        _score_words(rules, board, ranks, names),
+    )
+    return [*filter(None, (" ".join(words) for words in paragraphs))]
+
+
+def _interval_words(level: str, intervals: Sequence[Row]) -> list[str]:
+    """Say what an interval is, and who is first in samples. level: of the rules."""
+    what = (
+        f"The questions are resampled {intervals[0]['replicates']:,} times, some of them several times and others not. "
+        f"An interval has a little more than the middle {level} of a participant's scores in these samples; in "
+        "simulated contests, such intervals of 95% held the expected score in 93% to 96%. “First in samples” is the "
+        "share of the samples in which a participant has rank 1; it is no probability of being the best."
+    )
+    words = [what]
+    silent = any(sure["first"] is None and sure["rank"] is not None for sure in intervals)
+    if silent and sum(float(sure["first"] or 0) for sure in intervals) < ALL_BUT_NOTHING:
+        words.append("In the other samples, somebody is first for whom no share is printed.")
+    return words
+
+
+def _rank_words(level: str, ranks: PossibleRanks) -> list[str]:
+    """Say what possible ranks are. level: of the rules."""
+    what = (
+        f"“Possible ranks” are those that a test of all participants at once cannot rule out: in {level} of such "
+        f"contests, everybody's rank by expected {'adjusted ' * ranks.differ}score is among them."
+    )
+    words = [what]
+    if ranks.differ:
+        words.append(
+            "They are of adjusted scores, as ranks of scores over different questions are no order of skill; none is "
+            f"shown where an adjusted score has no interval ({in_table('adjusted_intervals')})."
         )
-        silent = any(sure["first"] is None and sure["rank"] is not None for sure in intervals)
-        if silent and sum(float(sure["first"] or 0) for sure in intervals) < ALL_BUT_NOTHING:
-            sentences.insert(1, "In the other samples, somebody is first for whom no share is printed.")
-    if "possible ranks" in names:
-        sentences.append(
-            f"“Possible ranks” are those that a test of all participants at once cannot rule out: in {level} of "
-            f"such contests, everybody's rank by expected {'adjusted ' * ranks.differ}score is among them."
+    elif any(sure["withheld"] and sure["rank_set_low"] is not None for sure in ranks.rows):
+        words.append(
+            "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
+            "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
+            "other, and not that clusters be many."
         )
-        if not ranks.differ and any(sure["withheld"] and sure["rank_set_low"] is not None for sure in intervals):
-            sentences.append(
-                "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
-                "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
-                "other, and not that clusters be many."
-            )
+    return words
+
+
+def _score_words(rules: RuleSet, board: Sequence[Row], ranks: PossibleRanks, names: Collection[str]) -> list[str]:
+    """Say what scores are not, and explain the other columns."""
+    words = []
     if ranks.adjusted:
-        sentences.append(
+        words.append(
             "A score is the mean over the questions that a participant forecast on, and some questions are easier than "
             "others: the adjusted score is the mean after the effect of each question is removed, which is by how much "
             f"it raises or lowers the score of whoever forecasts on it ({in_table('adjusted_scores')})."
         )
-        if "possible ranks" in names:
-            sentences.append(
-                "Possible ranks are of adjusted scores, as ranks of scores over different questions are no order of "
-                f"skill; none is shown where an adjusted score has no interval ({in_table('adjusted_intervals')})."
-            )
-        if names & SAMPLED - {"possible ranks"}:
+        if {*names} & SAMPLED - {"possible ranks"}:
             but = " but possible ranks" * ("possible ranks" in names)
-            sentences.append(
-                f"Intervals, and all else that rests on samples{but}, are of scores that are not adjusted."
-            )
-    sentences += [ranks.withheld] * bool(ranks.withheld)
+            words.append(f"Intervals, and all else that rests on samples{but}, are of scores that are not adjusted.")
     if rules.total == "sum" and len({row["completion"] for row in board}) > 1:
-        sentences.append(
+        words.append(
             "A score is a sum, to which a question without a forecast adds nothing: "
             "the order depends on who took part, too."
         )
     if "take" in names and "prize" in names:
-        sentences.append("A take is the number that prizes are in proportion to.")
+        words.append("A take is the number that prizes are in proportion to.")
     if float(board[0]["attainable"]) < 1:
         attainable = percent(float(board[0]["attainable"]))
-        sentences.append(
+        words.append(
             f"Coverage is of the whole time in which questions were open; on average, {attainable} of it was scored."
         )
-    return " ".join(sentences)
+    return words
 
 
 def _independence(projections: Projections, name: str) -> str:

@@ -458,7 +458,8 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
     silent, ranks = "somebody is first for whom no share is printed", "they turn the signs of whole clusters"
     for rows, expected in (([ada, bob], True), ([ada | {"first": "1.0"}, ada], False)):
         board = [{"attainable": "1", "completion": done} for done in ("2/2", "1/2" if expected else "2/2")]
-        note = sections._board_note(RuleSet(name="x", total="sum"), board, PossibleRanks(rows, False, {}, "", ""), told)
+        possible = PossibleRanks(rows, False, {}, "", "")
+        note = " ".join(sections._board_note(RuleSet(name="x", total="sum"), board, possible, told, grounds.WITHHELD))
         assert (silent in note, ranks in note, "who took part" in note) == (expected,) * 3
 
 
@@ -493,7 +494,7 @@ def test_the_picture_of_a_board_names_those_whom_its_page_names(
     with 0.80 / 6, and bob on all, with 1.70 / 10. On each common question cy is better by 0.09. Logarithmic scores of
     ten clusters have no interval, so there are no adjusted sets, and none of scores are shown in their place.
     """
-    monkeypatch.setattr(grounds, "LEAST_HEAVY", {"logarithmic scores": 75})
+    monkeypatch.setattr(grounds, "LEAST_HEAVY", {grounds.ERRORS: 400, "logarithmic scores": 75})
     given = {f"easy{number}": {"ada": "0.7", "bob": "0.7"} for number in range(5)}
     given |= {f"hard{number}": {"cy": "0.6", "bob": "0.5"} for number in range(5)}
     given["easy0"]["cy"], given["hard0"]["ada"] = "1" if kernel == "brier" else "0.9", "0.5"
@@ -509,6 +510,8 @@ def test_the_picture_of_a_board_names_those_whom_its_page_names(
         assert "may be the best" not in words
         assert withheld in words
         assert withheld in picture.note
+        for said in (words, picture.note):
+            assert "make most of the sum (fewer than 75 for logarithmic scores)." in said
     assert "ada is first with" in words
     assert ("“Possible ranks” are those that a test" in words) == (kernel == "brier")
 
