@@ -31,8 +31,7 @@ class PossibleRanks(NamedTuple):
 
 def possible_ranks(projections: Projections, contest: str, intervals: Sequence[Row]) -> PossibleRanks:
     """Return the possible ranks of a contest. intervals: its rows of the table `intervals`; [] if it has none."""
-    rules, board = projections.facts.contests[contest].opened.rules, rows_of(projections, "leaderboard", contest)
-    if rules.total != "mean" or rules.imputation != "none" or len({row["completion"] for row in board}) == 1:
+    if not _questions_differ(projections, contest):
         return PossibleRanks(intervals, False, {}, who_may_be_first(intervals), "")
     adjusted, why = _adjusted(projections, contest)
     sets = dict[str, Row]()
@@ -50,10 +49,28 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     if sure:
         return PossibleRanks(rows, True, adjusted, f"By adjusted scores, {sure[0].lower()}{sure[1:]}", "")
     others = {row["withheld"] for row in sets.values()} - {row["withheld"] for row in intervals} - {""}
-    reasons = reasons_of(rules, projections.scored(contest))
+    reasons = reasons_of(projections.facts.contests[contest].opened.rules, projections.scored(contest))
     why = why or "; ".join(["no adjusted score has an interval", *(reasons[reason] for reason in sorted(others))])
     words = f"No possible ranks are shown: scores are means over different questions, and {why}."
     return PossibleRanks(rows, True, adjusted, "", words)
+
+
+def _questions_differ(projections: Projections, contest: str) -> bool:
+    """Return whether scores are means over different questions."""
+    rules, board = projections.facts.contests[contest].opened.rules, rows_of(projections, "leaderboard", contest)
+    if rules.total != "mean" or rules.imputation != "none" or not board:
+        return False
+    if len({row["completion"] for row in board}) > 1:
+        return True
+    done, every = map(int, board[0]["completion"].split("/"))
+    if done == every:
+        return False
+    names, questions = {row["participant"] for row in board}, projections.scored(contest).questions
+    counted = {
+        each.question.question for each, weight in zip(questions.answers, questions.weight, strict=True) if weight
+    }
+    rows = rows_of(projections, "scores", contest)  # as many questions need not be the same ones
+    return len(counted & {row["question"] for row in rows if row["participant"] in names}) > done
 
 
 def _adjusted(projections: Projections, contest: str) -> tuple[dict[str, Row], str]:

@@ -25,7 +25,7 @@ from forecast_ledger.replay.pages import charts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import titled, to_svg
-from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, who_may_be_first
+from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, possible_ranks, who_may_be_first
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale
 from forecast_ledger.replay.reading import blocks
@@ -514,6 +514,15 @@ def test_the_picture_of_a_board_names_those_whom_its_page_names(
             assert "make most of the sum (fewer than 75 for logarithmic scores)." in said
     assert "ada is first with" in words
     assert ("“Possible ranks” are those that a test" in words) == (kernel == "brier")
+
+
+@pytest.mark.parametrize(("bob", "differ"), [("q0 q1", False), ("q0 q2", True)])
+def test_as_many_questions_need_not_be_the_same(bob: str, differ: bool, log: Any) -> None:
+    """Ada forecast on the first two of three questions, and bob on two, too."""
+    story: list[AnyCommand] = [contest(rules=RuleSet(name="x", kernel="brier", total="mean", period="covered"))]
+    for question, first in (("q0", {"ada": "0.5"}), ("q1", {"ada": "0.5"}), ("q2", {})):
+        story += asked(question, first | ({"bob": "0.5"} if question in bob else {}))
+    assert possible_ranks(replay(log(story)).projections, "cup", []).differ == differ
 
 
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
