@@ -133,18 +133,8 @@ class Table:
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
         """Yield each row as printed, without the names of the columns."""
-        for columns in self.written_columns([lambda printed: printed] * len(self.columns)):
+        for columns in written_columns(self, [lambda printed: printed] * len(self.columns)):
             yield from zip(*columns, strict=True)
-
-    def written_columns(self, writing: Sequence[Callable[[list[Any]], list[Any]]]) -> Iterator[list[list[Any]]]:
-        """Yield what the function of each column makes of its printed values, some rows at a time.
-
-        A function is given the distinct values of these rows, in any order.
-        """
-        for begin in range(0, len(self), _AT_ONCE):
-            page = (slice_rows(values, slice(begin, begin + _AT_ONCE)) for values in self.values)
-            columns = zip(page, self.columns, writing, strict=True)
-            yield [written_values(values, column.kind, write) for values, column, write in columns]
 
     def to_arrow(self, *, floats: bool = False) -> Any:
         """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
@@ -394,3 +384,14 @@ def _one_form(values: Values, kind: str) -> Values:
 
 def _little_endian(numbers: Int64Array) -> memoryview:
     return np.ascontiguousarray(numbers, "<i8").data
+
+
+def written_columns(table: Table, writing: Sequence[Callable[[list[Any]], list[Any]]]) -> Iterator[list[list[Any]]]:
+    """Yield what the function of each column makes of its printed values, some rows at a time.
+
+    A function is given the distinct values of these rows, in any order.
+    """
+    for begin in range(0, len(table), _AT_ONCE):
+        page = (slice_rows(values, slice(begin, begin + _AT_ONCE)) for values in table.values)
+        columns = zip(page, table.columns, writing, strict=True)
+        yield [written_values(values, column.kind, write) for values, column, write in columns]

@@ -138,7 +138,8 @@ class _Refits:
         self._near, self._defined = refitted(design, scores, self._times)
         self._design, self._scores, self._alike = design, scores, _alike(design, scores)
         self._count, self._sums = np.bincount(design.owner, minlength=design.people), cache(self._sums_by_unit)
-        self._finely = cache(partial(_rounded, design, scores))  # of few units, many replicates draw the same as often
+        # Of few units, many replicates draw the same as often.
+        self._finely = cache(partial(_rounded, design, scores, _finer(scores)))
 
     @property
     def drawn(self) -> Drawn:
@@ -186,17 +187,26 @@ def _alike(design: Design, scores: list[Fraction]) -> Int64Array:
     return int64_array([codes.setdefault(frozenset(every[row].items()), len(codes)) for row in range(design.people)])
 
 
-def _rounded(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, int]:
+def _finer(scores: list[Fraction]) -> NDArray[np.object_]:
+    """Return scores with guard digits: the units of 1 / FINER that they have, rounded down."""
+    return np.array([score.numerator * _FINER // score.denominator for score in scores], object)
+
+
+def _rounded(
+    design: Design, scores: list[Fraction], finer: NDArray[np.object_], times: tuple[int, ...]
+) -> dict[int, int]:
     """Return what `_adjusted` returns, rounded half-even to 1 / FINE; numbers with guard digits decide, if they can."""
     drawn = np.flatnonzero(np.array(times)[design.unit[design.question]])
-    question = design.question[drawn]
+    drawn = drawn[np.argsort(design.owner[drawn], kind="stable")]
+    question, (rows, starts) = design.question[drawn], np.unique(design.owner[drawn], return_index=True)
     weight = design.weight[question] * np.array(times)[design.unit[question]]
-    whole = [scores[index].numerator * _FINER // scores[index].denominator for index in drawn.tolist()]
-    cells = Cells(design.owner[drawn], question, whole, weight)
-    [part] = fit(cells, 1)
+    [part] = fit(Cells(design.owner[drawn], question, finer[drawn].tolist(), weight), 1)
+    effects = np.array([part.effects[each] for each in question.tolist()], object)
+    totals = np.add.reduceat(weight.astype(object) * (finer[drawn] * part.denominator - effects), starts).tolist()
+    weights = np.add.reduceat(weight, starts).tolist()
     by_row = dict[int, int]()
-    for row in np.unique(cells.participant).tolist():
-        number = part.adjusted(cells.take(np.flatnonzero(cells.participant == row)))
+    for row, total, over in zip(rows.tolist(), totals, weights, strict=True):
+        number = Fraction(total, part.denominator * over)
         low, high = (round(Fraction((number + off) * FINE, _FINER)) for off in (-part.off, part.off))
         if low != high:
             return {row: round(number * FINE) for row, number in _adjusted(design, scores, times).items()}

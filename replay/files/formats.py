@@ -21,7 +21,7 @@ from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import FLOATS, Column, Values, columns_of_rows, ids, pyarrow, type_of
-from forecast_ledger.projections.core.table import Table, TableParts
+from forecast_ledger.projections.core.table import Table, TableParts, written_columns
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
@@ -404,7 +404,7 @@ def _written(sheet: ExportTable, writing: Sequence[Write]) -> Iterator[list[list
         for column, write in zip(sheet.columns, writing, strict=True)
     ]
     for chunk in sheet.chunks:
-        yield from chunk.written_columns(each)
+        yield from written_columns(chunk, each)
 
 
 def _write_near(write: Write, decimals: list[Any]) -> list[str]:

@@ -12,6 +12,7 @@ from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.columns import FLOATS, Column
+from forecast_ledger.projections.core.table import written_columns
 from forecast_ledger.replay.files.formats import (
     FOREIGN_KEYS,
     ExportTable,
@@ -184,7 +185,7 @@ def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[tuple[Any, ...]
         for column in sheet.columns
     ]
     for chunk in sheet.chunks:
-        for columns in chunk.written_columns(writing):
+        for columns in written_columns(chunk, writing):
             stored = (
                 _with_floats(values, sheet.floats) if column.kind in FLOATS else [values]
                 for column, values in zip(sheet.columns, columns, strict=True)

@@ -120,9 +120,9 @@ def test_replicates_that_draw_the_same_are_fitted_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
     fitted, rounded = list[tuple[int, ...]](), refits._rounded
 
-    def counted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, int]:
+    def counted(design: Design, scores: list[Fraction], finer: Any, times: tuple[int, ...]) -> dict[int, int]:
         fitted.append(times)
-        return rounded(design, scores, times)
+        return rounded(design, scores, finer, times)
 
     monkeypatch.setattr(refits, "_rounded", counted)
     assert len(oracle.projected(*story).table("adjusted_intervals")) == 3
