@@ -51,7 +51,7 @@ from forecast_ledger.replay.pages.pictures import (
     specify,
     without_intervals,
 )
-from forecast_ledger.replay.pages.possible_ranks import board_finding, possible_ranks
+from forecast_ledger.replay.pages.possible_ranks import board_finding, possible_ranks, questions_differ
 
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
@@ -61,8 +61,11 @@ MOST_TICKS = 10
 SHORT = timedelta(days=5)  # a span of time whose axis has hours: from there on, the six marks are whole days
 
 
-def board(projections: Projections, contest: str) -> Picture | None:
-    """Scores in the order of the leaderboard, with their intervals; those without a rank are last."""
+def board(projections: Projections, contest: str, where: str = "on the board") -> Picture | None:
+    """Scores in the order of the leaderboard, with their intervals; those without a rank are last.
+
+    where: as in `board_finding`.
+    """
     ranks = possible_ranks(projections, contest, rows_of(projections, "intervals", contest))
     rows = sorted(ranks.rows, key=lambda row: row["rank"] is None)
     if not rows:
@@ -84,7 +87,7 @@ def board(projections: Projections, contest: str) -> Picture | None:
     note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
     note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows, reasons))
     note += f" {ranks.withheld}" * bool(ranks.withheld)
-    return Picture(board_finding(rows, ranks), note, columns, shown, specification)
+    return Picture(board_finding(rows, ranks, where), note, columns, shown, specification)
 
 
 def dots(values: list[Row], names: Sequence[Row], field: str, line: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +154,7 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     at = sorted(answered_at(facts, opened, scored.questions)[scored.questions.weight > 0].tolist())
     together = at[-1] - at[0] == len(at) - 1  # nothing is between them, so that they were recorded at about one time
     title = f"Scores after each of {count(answers, 'answer')}, in the order of their recording"
-    title = title if together else _leading(led, answers, size)
+    title = title if together or questions_differ(projections, contest) else _leading(led, answers, size)
     return Picture(title, note + best + every + left, columns, shown, specification)
 
 

@@ -31,7 +31,7 @@ class PossibleRanks(NamedTuple):
 
 def possible_ranks(projections: Projections, contest: str, intervals: Sequence[Row]) -> PossibleRanks:
     """Return the possible ranks of a contest. intervals: its rows of the table `intervals`; [] if it has none."""
-    if not _questions_differ(projections, contest):
+    if not questions_differ(projections, contest):
         return PossibleRanks(intervals, False, {}, who_may_be_first(intervals), "")
     adjusted, why = _adjusted(projections, contest)
     sets = dict[str, Row]()
@@ -45,6 +45,7 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
         [row | _set_of(sets.get(who, {})) for who, row in adjusted.items()],
         "whose adjusted scores have intervals",
         "none",
+        intervals,
     )
     if sure:
         return PossibleRanks(rows, True, adjusted, f"By adjusted scores, {sure[0].lower()}{sure[1:]}", "")
@@ -55,7 +56,7 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     return PossibleRanks(rows, True, adjusted, "", words)
 
 
-def _questions_differ(projections: Projections, contest: str) -> bool:
+def questions_differ(projections: Projections, contest: str) -> bool:
     """Return whether scores are means over different questions."""
     rules, board = projections.facts.contests[contest].opened.rules, rows_of(projections, "leaderboard", contest)
     if rules.total != "mean" or rules.imputation != "none" or not board:
@@ -90,8 +91,10 @@ def _set_of(row: Row) -> Row:
     return {end: row.get(end) for end in ("rank_set_low", "rank_set_high")}
 
 
-def board_finding(rows: Sequence[Row], ranks: PossibleRanks | None = None) -> str:
+def board_finding(rows: Sequence[Row], ranks: PossibleRanks | None = None, where: str = "on the board") -> str:
     """Say who may be first, if that is known, and who is. rows: of the table `leaderboard`, or `intervals`.
+
+    where: who is first is so, if questions differ.
 
     >>> ada, bob = {"rank": 1, "participant": "ada"}, {"rank": 2, "participant": "bob"}
     >>> board_finding([ada, bob])
@@ -110,13 +113,16 @@ def board_finding(rows: Sequence[Row], ranks: PossibleRanks | None = None) -> st
         words = f"{first[0]['participant']} is first"
     if ranks is None:
         return words
-    return "; ".join(filter(None, [ranks.sure, words + " on the board" * ranks.differ]))
+    return "; ".join(filter(None, [ranks.sure, words + f" {where}" * ranks.differ]))
 
 
-def who_may_be_first(rows: Sequence[Row], enough: str = ENOUGH, lacks: str = "fewer") -> str:
+def who_may_be_first(
+    rows: Sequence[Row], enough: str = ENOUGH, lacks: str = "fewer", board: Sequence[Row] | None = None
+) -> str:
     """Say who may be the best by the sets of ranks; nothing if there are none. rows: of the table `intervals`.
 
-    enough: what those have who are tested. lacks: what of that the others have.
+    enough: what those have who are tested. lacks: what of that the others have. board: rows with the ranks of the
+    board, if `rows` have those of adjusted scores.
 
     >>> ada, bob = ({"rank": 1, "participant": name} for name in ("ada", "bob"))
     >>> who_may_be_first([ada | {"rank_set_low": 1}, bob | {"rank_set_low": 2}])
@@ -124,18 +130,31 @@ def who_may_be_first(rows: Sequence[Row], enough: str = ENOUGH, lacks: str = "fe
     >>> who_may_be_first([ada | {"rank_set_low": None}, bob | {"rank_set_low": 1}])
     'Only bob may be the best of the 1 with scores in at least 20 clusters; ada has fewer, and is not tested'
     >>> who_may_be_first([ada | {"rank": rank, "rank_set_low": low} for rank, low in ((1, 1), (2, 1), (3, None))])
-    'Any of the 2 participants with scores in at least 20 clusters may be the best'
+    'Any of the 2 participants with scores in at least 20 clusters may be the best; ada has fewer, and is not tested'
     """
     names = [row["participant"] for row in rows if row.get("rank_set_low") == 1]
     if not names:
         return ""
     told, ranked = (sum(row.get(name) is not None for row in rows) for name in ("rank_set_low", "rank"))
     among = f" of the {told:,} {enough}" * (told < ranked)
-    outside = [row["participant"] for row in rows if row["rank"] == 1 and row.get("rank_set_low") is None]
-    untold = f"; {outside[0]} has {lacks}, and is not tested" if len(outside) == 1 else ""
+    untold = _not_tested(rows, lacks, board)
     if len(names) == 1:
         return f"Only {names[0]} may be the best{among}{untold}"
     if among and len(names) == told:
         return f"Any of the {told:,} participants {enough} may be the best{untold}"
     listed = ": " + " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if len(names) <= MOST_FIRST else ""
     return f"Any of {len(names):,} participants may be the best{among}{listed}{untold}"
+
+
+def _not_tested(rows: Sequence[Row], lacks: str, board: Sequence[Row] | None) -> str:
+    """Say who has a rank and no set of ranks, and if a first is among them; "" if nobody. As `who_may_be_first`."""
+    names = [row["participant"] for row in rows if row["rank"] is not None and row.get("rank_set_low") is None]
+    if len(names) < 2:
+        return "".join(f"; {name} has {lacks}, and is not tested" for name in names)
+    boards = {"the first of the board": rows if board is None else board}
+    if board is not None:
+        boards["the first by adjusted score"] = rows
+    firsts = {words: [row["participant"] for row in ranked if row["rank"] == 1] for words, ranked in boards.items()}
+    told = " and ".join(words for words, first in firsts.items() if len(first) == 1 and first[0] in names)
+    among = f"{told} among them, " if told else ""
+    return f"; {len(names):,} have {lacks}, {among}and are not tested"

@@ -159,8 +159,8 @@ def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> 
     removed = f"{best['participant']} is first{among}, with forecasts on {best['questions']:,}"
     words = (
         "The order of scores compares different questions, and is no order of skill: "
-        f"{first['participant']}, the first, forecast on {only}{done:,} of {count(every, 'question')}; with the "
-        f"effects of questions removed, {f'it is first as well{among}' if leads else removed}"
+        f"{first['participant']}, the first, forecast on {only}{done:,} of {count(every, 'question')}; with "
+        f"additive effects of questions removed, {f'it is first as well{among}' if leads else removed}"
     )
     return [words]
 
@@ -177,13 +177,14 @@ def _few_forecasts(board: Sequence[Row]) -> list[str]:
 def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
     """Say at the end of a sentence that nothing tells how sure an order is, if so."""
     ranked = [row for row in board if row["rank"] is not None]
-    if not ranked:
+    if len(ranked) < FEWEST:
         return ""
     every = int(ranked[0]["completion"].split("/")[1])
     if every < LEAST_CLUSTERS:
-        return f", but {count(every, 'question')} {'is' if every == 1 else 'are'} too few to tell"
+        few = f"{count(every, 'question')} {'is' if every == 1 else 'are'} too few"
+        return f", but {few} to tell the first from the second"
     untold = intervals and all(row["rank_set_low"] is None for row in intervals)
-    return ", but no possible ranks say how sure that is" if untold and len(ranked) > 1 else ""
+    return ", but no possible ranks say how sure that is" if untold else ""
 
 
 def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRanks) -> Part:
@@ -285,9 +286,9 @@ def _rank_words(level: str, ranks: PossibleRanks) -> list[str]:
         )
     elif any(sure["withheld"] and sure["rank_set_low"] is not None for sure in ranks.rows):
         words.append(
-            "Where an interval is not shown, possible ranks and tests of pairs still hold: they turn the signs of "
-            "whole clusters of differences, which asks that a difference be as likely in one direction as in the "
-            "other, and not that clusters be many."
+            "Where an interval is not shown, possible ranks and tests of pairs may still hold: they turn the signs of "
+            "whole clusters of differences, which asks not that clusters be many, but that a difference of any size "
+            "be as likely in one direction as in the other, which skewed scores break."
         )
     return words
 

@@ -284,7 +284,7 @@ def log_scale(projections: Projections, contest: str) -> Picture | None:
         other = under_rules(alone, contest, structs.replace(rules, transform="log_shifted"))
     except Refused:  # values below 0 have no logarithm
         return None
-    picture = board(other, contest)
+    picture = board(other, contest, "on this scale")
     if picture is None:
         return None
     note = (

@@ -514,6 +514,12 @@ def test_the_picture_of_a_board_names_those_whom_its_page_names(
             assert "make most of the sum (fewer than 75 for logarithmic scores)." in said
     assert "ada is first with" in words
     assert ("“Possible ranks” are those that a test" in words) == (kernel == "brier")
+    assert (
+        "Scores after each of 10 answers, in the order of their recording" in words
+    )  # no leader of different questions
+    scaled = charts.board(replay(tmp_path / "season.db").projections, "cup", "on this scale")
+    assert scaled is not None
+    assert scaled.title == picture.title.replace("on the board", "on this scale")
 
 
 @pytest.mark.parametrize(("bob", "differ"), [("q0 q1", False), ("q0 q2", True)])
@@ -535,7 +541,8 @@ def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any
     assert "ada is first with 0.0100, and bob second with 0.4250" not in words  # cy is second, with (.0025 + .64) / 2
     assert "ada is first with 0.0100, and cy second with 0.3212 (lower is better)" in words
     effects = (
-        "with the effects of questions removed, cy is first, with forecasts on 2, but 2 questions are too few to tell"
+        "with additive effects of questions removed, cy is first, with forecasts on 2, but 2 questions are too few to "
+        "tell the first from the second"
     )
     order = (
         "The order of scores compares different questions, and is no order of skill: ada, the first, "
@@ -577,11 +584,12 @@ def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_p
     words = means_over(given, log, tmp_path)
     assert f"{leads} is first with" in words
     told = (
-        "ada, the first, forecast on only 1 of 4 questions; with the effects of questions removed, cy is first of the "
-        "2 who forecast on at least half of them, with forecasts on 4, but 4 questions are too few to tell"
+        "ada, the first, forecast on only 1 of 4 questions; with additive effects of questions removed, cy is first of "
+        "the 2 who forecast on at least half of them, with forecasts on 4, but 4 questions are too few to tell the "
+        "first from the second"
     )
     assert (told in words) == (leads == "ada")
-    assert ("with the effects of questions removed" in words) == (leads == "ada")
+    assert ("with additive effects of questions removed" in words) == (leads == "ada")
 
 
 def means_over(
@@ -639,7 +647,7 @@ def test_the_list_of_contests_has_the_main_finding_of_each_whole(log: Any, tmp_p
     [best, second] = replay(path).table("leaderboard").only("contest", "cup").rows()
     assert f"{best['participant']} is first with" in listed
     assert f"and {second['participant']} second with" in listed
-    assert "but 3 questions are too few to tell" in listed
+    assert "but 3 questions are too few to tell the first from the second" in listed
 
 
 def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path) -> None:
@@ -670,5 +678,14 @@ def test_a_finding_says_how_sure_it_is() -> None:
     assert finding(*shared) == found
     many = finding(row("a", 1, 1), *(row(f"p{number}", 2, 1) for number in range(1_200)))
     assert many == "Any of 1,201 participants may be the best; a is first"
+    untold = "Only a may be the best of the 1 with scores in at least 20 clusters; 2 have fewer"
+    assert finding(row("a", 2, 1), row("b", 1, None), row("c", 3, None)) == (
+        f"{untold}, the first of the board among them, and are not tested; b is first"
+    )
+    assert finding(row("a", 1, 1), row("b", 2, None), row("c", 3, None)) == f"{untold}, and are not tested; a is first"
+    adjusted, board = [row("a", 2, 1), row("b", 1, None), row("c", 3, None)], [row("c", 1, None), row("a", 2, None)]
+    assert who_may_be_first(adjusted, board=board) == (
+        f"{untold}, the first of the board and the first by adjusted score among them, and are not tested"
+    )
     assert finding(row("a", None, None)) == "Nobody has a rank"
     assert finding(row("a", 1, 1)) == "a is the only one with a rank"
