@@ -51,7 +51,14 @@ from forecast_ledger.replay.pages.pictures import (
     specify,
     without_intervals,
 )
-from forecast_ledger.replay.pages.possible_ranks import board_finding, possible_ranks, questions_differ
+from forecast_ledger.replay.pages.possible_ranks import (
+    HARDLY,
+    NARROW,
+    OFTEN,
+    board_finding,
+    possible_ranks,
+    questions_differ,
+)
 
 CURVE = 320  # pixels
 FEWEST = 2  # answers of a line, and lines of a picture
@@ -84,9 +91,12 @@ def board(projections: Projections, contest: str, where: str = "on the board") -
     specification = dots(values, completed(projections, contest, shown), "score", {"mark": line, "encoding": ends})
     level, reasons = percent(rules.level_ppm, 10**6), reasons_of(rules, projections.scored(contest))
     drawn = f"; lines are the {level} intervals of scores, from resamples of the questions"
-    note = f"Points are scores{drawn * any(row['score_low'] is not None for row in rows)}."
+    has_lines = any(row["score_low"] is not None for row in rows)
+    note = f"Points are scores{drawn * has_lines}."
     note += left_out(rows, shown) + "".join(f" {each}" for each in without_intervals(rows, reasons))
     note += f" {ranks.withheld}" * bool(ranks.withheld)
+    if ranks.sure or has_lines:
+        note += f" All this assumes that clusters of questions are independent; {HARDLY} {NARROW}."
     return Picture(board_finding(rows, ranks, where), note, columns, shown, specification)
 
 
@@ -390,8 +400,9 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
         note += f" With {count(most, 'question')}, no test can be significant."
+    else:
+        note += f" The tests assume that clusters of questions are independent; {HARDLY} {OFTEN}."
     few = f", if their {count(most, 'question')} are independent" if certain and most < LEAST_CLUSTERS else ""
-    note += " The tests assume that clusters of questions are independent." * (certain > 0)
     return f"{title[0].upper()}{title[1:]} significantly{few}", note
 
 

@@ -10,6 +10,10 @@ from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.pages.pictures import Row, rows_of
 
 ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
+HARDLY = "neighbouring rounds of one season, for example, are hardly so, and then"  # independent, as is assumed
+NARROW = "intervals and possible ranks are too narrow"
+OFTEN = "differences are called significant too often"
+DOUBT = f"{HARDLY} {NARROW}, and {OFTEN}"
 MOST_FIRST = 5  # names of those who may be first
 
 

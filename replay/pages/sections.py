@@ -56,7 +56,7 @@ from forecast_ledger.replay.pages.pictures import (
     to_svg,
     without_intervals,
 )
-from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, possible_ranks
+from forecast_ledger.replay.pages.possible_ranks import DOUBT, PossibleRanks, board_finding, possible_ranks
 from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
@@ -201,7 +201,7 @@ def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRank
         "interval": [span_cell(sure, *scale, digits) for sure in intervals],
         Number("possible ranks"): [range_text(sure["rank_set_low"], sure["rank_set_high"]) for sure in intervals],
         Number("first in samples"): [
-            "" if sure["first"] is None else percent(float(sure["first"])) for sure in intervals
+            "" if sure["first"] is None or ranks.differ else percent(float(sure["first"])) for sure in intervals
         ],
         Number("coverage"): [percent(float(row["coverage"])) for row in board],
     }
@@ -229,13 +229,13 @@ def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRank
         low, high = (f"{end:,.{digits}f}" for end in scale)
         note[0] += f" Lines are drawn from {low} to {high}; an arrow points to what is beyond."
     sampled = SAMPLED - {"possible ranks"} if ranks.differ else SAMPLED  # those of adjusted scores have another seed
-    seed = intervals[0]["seed"] if sampled & {*shown} else ""
+    seed, claimed = intervals[0]["seed"] if sampled & {*shown} else "", SAMPLED & {*shown}
     if "possible ranks" in shown and (words := alike(board, shown["possible ranks"])):
         note.append(words)
         del shown["possible ranks"]
     cells = Table([*shown], [[*row] for row in zip(*shown.values(), strict=True)])
     note.append(sentences(sample_notes(projections, name)))
-    if seed:
+    if claimed:
         note[-1] += f" {_independence(projections, name)}"
     return Part("Leaderboard", "\n".join(note), "Leaderboard, best first", cells, seed, _BOARD)
 
@@ -250,22 +250,27 @@ def _board_note(
     level, names = percent(rules.level_ppm, 10**6), {*shown}
     without = without_intervals(ranks.rows, reasons)
     paragraphs = (
-        _interval_words(level, ranks.rows) + without if "interval" in names else without,
+        _interval_words(level, ranks.rows, names) + without if "interval" in names else without,
         _rank_words(level, ranks) if "possible ranks" in names else [ranks.withheld],
         _score_words(rules, board, ranks, names),
     )
     return [*filter(None, (" ".join(words) for words in paragraphs))]
 
 
-def _interval_words(level: str, intervals: Sequence[Row]) -> list[str]:
-    """Say what an interval is, and who is first in samples. level: of the rules."""
+def _interval_words(level: str, intervals: Sequence[Row], names: Collection[str]) -> list[str]:
+    """Say what an interval is, and who is first in samples. level: of the rules. names: the columns."""
     what = (
         f"The questions are resampled {intervals[0]['replicates']:,} times, some of them several times and others not. "
         f"An interval has a little more than the middle {level} of a participant's scores in these samples; in "
-        "simulated contests, such intervals of 95% held the expected score in 93% to 96%. “First in samples” is the "
-        "share of the samples in which a participant has rank 1; it is no probability of being the best."
+        "simulated contests, such intervals of 95% held the expected score in 93% to 96%."
     )
-    words = [what]
+    if "first in samples" not in names:
+        return [what]
+    first = (
+        "“First in samples” is the share of the samples in which a participant has rank 1; it is no probability of "
+        "being the best."
+    )
+    words = [what, first]
     silent = any(sure["first"] is None and sure["rank"] is not None for sure in intervals)
     if silent and sum(float(sure["first"] or 0) for sure in intervals) < ALL_BUT_NOTHING:
         words.append("In the other samples, somebody is first for whom no share is printed.")
@@ -327,11 +332,7 @@ def _independence(projections: Projections, name: str) -> str:
     shared = sorted({cluster_of(projections.facts.questions[code], field) for code in contest.entries} - {""})
     what = f"A cluster is all questions of one {field.removeprefix(TAG)}, such as {shared[0]}. " if shared else ""
     sure, wrong = (percent(share, 10**6) for share in (level, 10**6 - level))
-    doubt = (
-        "neighbouring rounds of one season, for example, are hardly so, and then intervals and possible ranks are too "
-        "narrow, and differences are called significant too often"
-    )
-    return f"{what}{sure} and {wrong} hold if clusters are independent of each other; {doubt}."
+    return f"{what}{sure} and {wrong} hold if clusters are independent of each other; {DOUBT}."
 
 
 def _scale(numbers: Sequence[float]) -> tuple[float, float]:

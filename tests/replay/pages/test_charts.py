@@ -122,10 +122,12 @@ def test_pairs_are_told_apart_beside_all_others() -> None:
     title, note = _told_apart(pairs)
     assert title == "1 of 2 pairs of participants differs significantly, if their 6 questions are independent"
     assert "With " not in note
+    assert "then differences are called significant too often." in note
     assert _told_apart([row | {"questions": 20} for row in pairs])[0].endswith(" differs significantly")
     title, note = _told_apart([row | {"questions": 5, "p_adjusted": "0.060"} for row in pairs])
     assert title == "None of 2 pairs of participants differ significantly"
     assert "With 5 questions, no test can be significant." in note
+    assert "too often" not in note
 
 
 def test_specifications_do_not_depend_on_when_they_are_drawn(drawn: str) -> None:

@@ -454,18 +454,19 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
     """Ada is first in 30% of the samples; in the others bob, for whom no interval and no share is printed."""
     ada = {"replicates": 1999, "first": "0.3", "rank": 2, "rank_set_low": 1, "withheld": ""}
     bob = ada | {"first": None, "rank": 1, "withheld": "heavy_tails"}
-    told = {"interval", "possible ranks"}
+    told = {"interval", "possible ranks", "first in samples"}
     silent, ranks = "somebody is first for whom no share is printed", "they turn the signs of whole clusters"
     for rows, expected in (([ada, bob], True), ([ada | {"first": "1.0"}, ada], False)):
         board = [{"attainable": "1", "completion": done} for done in ("2/2", "1/2" if expected else "2/2")]
         possible = PossibleRanks(rows, False, {}, "", "")
         note = " ".join(sections._board_note(RuleSet(name="x", total="sum"), board, possible, told, grounds.WITHHELD))
         assert (silent in note, ranks in note, "who took part" in note) == (expected,) * 3
+        assert "“First in samples” is" in note
 
 
 @pytest.mark.usefixtures("little_is_enough")
 @pytest.mark.parametrize("differ", [False, True])
-def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path) -> None:
+def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all have the same questions, of scores; else of adjusted scores.
 
     Bob is worse than ada on each question by more than questions differ; cy, who is as good as ada, has all but one.
@@ -481,6 +482,23 @@ def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path) -
     assert ("By adjusted scores, any of 2 participants may be the best: ada and cy" in words) == differ
     assert ("none is shown where an adjusted score has no interval" in words) == differ
     assert ("that rests on samples but possible ranks, are of scores that are not adjusted" in words) == differ
+    assert ("first in samples" in words.lower()) != differ  # it is of scores over different questions
+    dependent = "for example, are hardly so, and then intervals and possible ranks are too narrow"
+    picture = plot(tmp_path / "season.db", "board", tmp_path / "board.json")
+    often = f"{dependent}, and differences are called significant too often."
+    assert often in words
+    assert dependent in picture.note
+    projections = replay(tmp_path / "season.db").projections
+    ranks = possible_ranks(projections, "cup", [*projections.table("intervals").rows()])
+    without = dict.fromkeys(("score_low", "score_high", "first", "prize_low", "prize_high")) | {
+        "withheld": "heavy_tails"
+    }
+    ranks = ranks._replace(rows=[row | without for row in ranks.rows])
+    assert often in sections._board(projections, "cup", "cup", ranks).note  # sets alone need it as well
+    monkeypatch.setattr(charts, "possible_ranks", lambda *_: ranks)
+    bare = charts.board(projections, "cup")
+    assert bare is not None
+    assert dependent in bare.note
 
 
 @pytest.mark.usefixtures("little_is_enough")
@@ -510,6 +528,7 @@ def test_the_picture_of_a_board_names_those_whom_its_page_names(
         assert "may be the best" not in words
         assert withheld in words
         assert withheld in picture.note
+        assert "intervals and possible ranks are too narrow" not in words + picture.note  # none are shown
         for said in (words, picture.note):
             assert "make most of the sum (fewer than 75 for logarithmic scores)." in said
     assert "ada is first with" in words
