@@ -80,8 +80,8 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
     board = rows_of(projections, "leaderboard", name)
     ranks = possible_ranks(projections, name, _intervals(projections, name))
-    findings = _first_two(projections, name, board, ranks.sure) or [board_finding(board, ranks)]
-    fair = _with_effects_removed(board, ranks.adjusted)
+    fair = _with_effects_removed(board, ranks)
+    findings = _first_two(projections, name, board, "" if fair else ranks.sure) or [board_finding(board, ranks)]
     findings = [*fair, *findings]
     findings[0] += _too_few(board, ranks.rows)
     findings += _paid(projections, name, board) + ([] if fair else _few_forecasts(board))
@@ -143,8 +143,9 @@ def _paid(projections: Projections, name: str, board: Sequence[Row]) -> list[str
     return [f"{won}{grows}; prizes say nothing of how sure a lead is"]
 
 
-def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> list[str]:
-    """Say who leads if the effects of questions are removed, where the first of a board missed some."""
+def _with_effects_removed(board: Sequence[Row], ranks: PossibleRanks) -> list[str]:
+    """Say who leads if the effects of questions are removed, and how sure that is, where the first missed some."""
+    adjusted = ranks.adjusted
     first = next((row for row in board if row["rank"] == 1), None)
     if first is None or not adjusted:
         return []
@@ -162,7 +163,7 @@ def _with_effects_removed(board: Sequence[Row], adjusted: Mapping[str, Row]) -> 
         f"{first['participant']}, the first, forecast on {only}{done:,} of {count(every, 'question')}; with "
         f"additive effects of questions removed, {f'it is first as well{among}' if leads else removed}"
     )
-    return [words]
+    return [". ".join(filter(None, [words, ranks.sure]))]
 
 
 def _few_forecasts(board: Sequence[Row]) -> list[str]:
