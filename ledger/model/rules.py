@@ -33,7 +33,7 @@ Absolute = Literal["absolute", "absolute_clipped"]  # they score a point forecas
 KernelName = Literal["none", Gain, "brier", "brier_sum", "brier_mean", "ordered_brier", "error"]
 CdfKernelName = Literal["none", Logarithm, "crps"]
 QuantileKernelName = Literal["none", Unbounded, Absolute]
-ReferenceName = Literal["none", "uniform", "peers", "consensus", "median_score"]
+ReferenceName = Literal["none", "uniform", "peers", "consensus", "median_score", "mean_score"]
 AverageName = Literal["median", "community", "mean", "squeezed"]
 Weights = Literal["equal", "recency"]
 SamplingName = Literal["time", "day", "spot"]
@@ -232,7 +232,9 @@ def _broken_kernel_rules(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
         "the scales peer, peer_whole and baseline need kernels that are logarithms": rules.scale != "plain"
         and kernels != logarithms,
         "the scale baseline needs reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
-        "quantile_kernel needs reference none, peers or median_score; no consensus row": rules.quantile_kernel != "none"
+        "quantile_kernel needs reference none, peers, median_score or mean_score; no consensus row": (
+            rules.quantile_kernel != "none"
+        )
         and (rules.reference in {"uniform", "consensus"} or "consensus" in shown_references(rules)),
         "consensus_of others needs reference consensus, consensus median, and equal weights": others
         and (rules.reference, rules.consensus, rules.consensus_weights) != ("consensus", "median", "equal"),

@@ -162,7 +162,7 @@ def fine_bits(rules: RuleSet) -> int:
     >>> [fine_bits(RuleSet(name="x", kernel="ln", reference=name)) for name in ("peers", "median_score", "none")]
     [24, 1, 0]
     """
-    if rules.reference != "peers":
+    if rules.reference not in {"peers", "mean_score"}:
         return HALF_BITS * (rules.reference == "median_score")
     return _FINE_BITS[rules.sampling] - _ROOM * bool(kernels_of(rules) & {*UNBOUNDED})
 

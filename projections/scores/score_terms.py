@@ -300,6 +300,12 @@ def _with_median(_: RuleSet, terms: Terms, timeline: Timeline, __: _OfConsensus)
     return Compared(timeline.steps, against, against)
 
 
+def _with_mean(rules: RuleSet, terms: Terms, timeline: Timeline, _: _OfConsensus) -> Compared:
+    """Compare with the mean of the members' kernel scores, the participant's included."""
+    against = against_peers(timeline.steps, terms.kernel_scores, terms.member, fine_bits(rules), leave_out_self=False)
+    return Compared(timeline.steps, against, against)
+
+
 class Reference(NamedTuple):
     """One kind of reference, with which forecasts are compared.
 
@@ -329,6 +335,11 @@ REFERENCES: dict[str, Reference] = {
         "minus the median score of the members",
         _with_median,
         'Good Judgment Open, FAQ, "How are my forecasts scored for accuracy?"',
+    ),
+    "mean_score": Reference(
+        "minus the mean score of the members",
+        _with_mean,
+        'Metaculus, Scores FAQ, "What is the Peer score?": a member\'s peer score x (n - 1) / n',
     ),
 }
 

@@ -26,6 +26,7 @@ from forecast_ledger.projections.scores.terms import Terms
 
 SLICE = 1 << 17  # intervals of a question that are compared at once; any size gives the same numbers
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
+_COUNTED = {"peers", "median_score", "mean_score"}  # references of which the members who stand are counted
 
 
 class Scores(NamedTuple):
@@ -149,7 +150,7 @@ def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
         rows = terms.scored.of(owner)
         earned = compared.earned_between_changes(rows, lower, upper)
         consensus = compared.reference(rows, lower)
-        peers = steps.stand[lower] if rules.reference in {"peers", "median_score"} else np.full(len(owner), -1)
+        peers = steps.stand[lower] if rules.reference in _COUNTED else np.full(len(owner), -1)
     question = standing.question[owner]
     days, sampling = question_ruler(contest, questions), SAMPLINGS[rules.sampling]
     return ScoreParts(

@@ -28,7 +28,8 @@ WITHHELD = {  # why there is no interval
     "apart": "more than one sample of twenty leaves scores that no common questions connect",
     "many_participants": "the effects of questions would take too long to fit in every sample",
 }
-_COMPARED = ("peers", "consensus", "median_score")  # references that are forecasts or scores of the same question
+# References that are forecasts or scores of the same question.
+_COMPARED = ("peers", "consensus", "median_score", "mean_score")
 
 
 class Grounds(NamedTuple):

@@ -57,6 +57,7 @@ _COMPARED = {
     "peers": "the peers",
     "consensus": "the consensus",
     "median_score": "the median score",
+    "mean_score": "the mean score",
 }
 
 

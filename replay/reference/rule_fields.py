@@ -164,6 +164,10 @@ VALUES: dict[str, str] = {
         "the median of the members' kernels, a participant's own included. With the kernel `brier_sum` and sampling "
         "`day`, a score is the accuracy score of Good Judgment Open"
     ),
+    "reference.mean_score": (
+        "the mean of the members' kernels, a participant's own included: what members earn adds up to 0 at every "
+        "instant. Of n members, it is (n - 1) / n of a score against `peers`, and 0 for one who stands alone"
+    ),
     "consensus.median": "the median of the outcome's probabilities",
     "consensus.community": (
         "the medians of the outcomes, normalised to one; for numeric questions the mean of the distributions"

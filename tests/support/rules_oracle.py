@@ -694,12 +694,14 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
         elif case.rules.reference == "median_score":
             scores = sorted(own[stand.participant] for stand in members)
             term = kernel - (scores[(len(scores) - 1) // 2] + scores[len(scores) // 2]) / 2 if scores else Fraction(0)
+        elif case.rules.reference == "mean_score":
+            term = kernel - mean if members else Fraction(0)
         else:
             n = len(members)
             counts_members = member or case.rules.scored_only_factor == "members"
             enough = n >= 2 if counts_members else n >= 1
             term = (kernel - mean) * (Fraction(n, n - 1) if counts_members else 1) if enough else Fraction(0)
-        peers = len(members) if case.rules.reference in {"peers", "median_score"} else None
+        peers = len(members) if case.rules.reference in {"peers", "median_score", "mean_score"} else None
         parts[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
     return parts
 

@@ -12,7 +12,14 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import BRIERS, PRESETS, ReferenceRow, RuleSet, inconsistency
+from forecast_ledger.ledger.model.rules import (
+    BRIERS,
+    PRESETS,
+    ReferenceName,
+    ReferenceRow,
+    RuleSet,
+    inconsistency,
+)
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
 from tests.support.rules_oracle import LOGARITHMS, losing
@@ -92,10 +99,10 @@ def mean_rules(random: Random) -> RuleSet:
             return rules
 
 
-def median_rules(random: Random) -> RuleSet:
-    """Rules that go together, of all fields, with the reference `median_score`, which is drawn nowhere else."""
+def median_rules(random: Random, reference: ReferenceName = "median_score") -> RuleSet:
+    """Rules that go together, of all fields, with a reference that is drawn nowhere else."""
     while True:
-        rules = msgspec.structs.replace(drawn_rules(random), reference="median_score", consensus_of="all")
+        rules = msgspec.structs.replace(drawn_rules(random), reference=reference, consensus_of="all")
         if rules.kernel in BRIERS and random.random() < 0.3:
             rules = msgspec.structs.replace(rules, kernel="brier_mean")
         if not inconsistency(rules):

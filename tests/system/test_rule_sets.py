@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import PRESETS, ReferenceName, RuleSet
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle, rules_oracle
 from tests.support.effort import times
@@ -272,11 +272,13 @@ def test_every_number_follows_from_the_definition_where_some_questions_have_no_o
     check_parts(recorded, projections)
 
 
-@settings(max_examples=times(20), deadline=None)
-@given(RANDOMS)
-def test_every_number_follows_from_the_definition_of_the_median_score(random: Random) -> None:
-    """The reference `median_score` under rules drawn field by field, where outcomes change and answers are payouts."""
-    recorded, projections = changing_season(random, median_rules(random))
+@settings(max_examples=times(30), deadline=None)
+@given(RANDOMS, st.sampled_from(["median_score", "mean_score"]))
+def test_every_number_follows_from_the_definition_of_the_median_and_the_mean_score(
+    random: Random, reference: ReferenceName
+) -> None:
+    """These references under rules drawn field by field, where outcomes change and answers are payouts."""
+    recorded, projections = changing_season(random, median_rules(random, reference))
     check_scores(recorded, projections, "cup0")
     check_board(recorded, projections, "cup0")
     check_parts(recorded, projections)

@@ -1,4 +1,4 @@
-"""The median of the members' scores, compared with its definition in fractions, and with a worked example."""
+"""The median and the mean of the members' scores, compared with definitions in fractions and worked examples."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 from hypothesis import given, settings
+from msgspec import structs
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -89,3 +90,35 @@ def test_who_is_not_a_member_is_compared_with_members_and_is_not_in_the_median()
     )
     found = {row["participant"]: row["score"] for row in tables.table("scores").rows()}
     assert found == {"ada": "-0.120000000", "bob": "0.120000000", "bot": "0.680000000"}
+
+
+def test_scores_against_the_mean_add_up_to_nothing_and_are_smaller_than_against_peers() -> None:
+    """Brier scores of .01, .09 and .25 have the mean .35 / 3; against the others' means they are -.16, -.04 and .2.
+
+    The bot's .81 is compared with the same mean. On the other question ada stands alone, and is her own mean.
+    """
+    rules = RuleSet(
+        name="x", kernel="brier", reference="mean_score", period="covered", total="mean", bots="scored_only"
+    )
+    tables = oracle.projected(
+        opened(),
+        opened("alone"),
+        contest(rules=rules),
+        contest("peers", rules=structs.replace(rules, reference="peers")),
+        *(entry(name, question=question) for name in ("cup", "peers") for question in ("rain", "alone")),
+        *(enrolment(name, participant="bot", bot=True, entrant="ada") for name in ("cup", "peers")),
+        *(forecast(participant=who, probability=at) for who, at in (("ada", "0.9"), ("cy", "0.7"), ("bob", "0.5"))),
+        forecast(participant="bot", probability="0.1"),
+        forecast("alone", participant="ada", probability="0.9"),
+        resolution(),
+        resolution("alone"),
+    )
+    found = {
+        (row["contest"], row["question"], row["participant"]): row["score"] for row in tables.table("scores").rows()
+    }
+    assert found["cup", "alone", "ada"] == "0.000000000"
+    against = {who: found["cup", "rain", who] for who in ("ada", "cy", "bob", "bot")}
+    assert against == {"ada": "-0.106666667", "cy": "-0.026666667", "bob": "0.133333333", "bot": "0.693333333"}
+    assert [found["peers", "rain", who] for who in ("ada", "cy", "bob")] == [
+        "-0.160000000", "-0.040000000", "0.200000000"
+    ]  # fmt: skip
