@@ -845,8 +845,8 @@ BOARDS = st.one_of(
 
 
 def divided(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
-    """A board that a model can work out: a unit to each who forecast on the contest's questions before its seal, the
-    rest of the pool to the first of them by id.
+    """A board that a model can work out: a unit to each who forecast on the contest's questions before its seal, by
+    their ids at that time, the rest of the pool to the first of them by id.
     """
     questions, forecasters, opened = set[str](), defaultdict[str, set[str]](set), list[events.ContestOpened]()
     for event in (recorded.event for page in pages for recorded in page):
@@ -855,6 +855,11 @@ def divided(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]
                 forecasters[event.question].add(event.participant)
             case events.ForecastsRetracted():
                 forecasters[event.question].discard(event.participant)
+            case events.ParticipantRenamed():
+                for names in forecasters.values():
+                    if event.participant in names:
+                        names.remove(event.participant)
+                        names.add(event.to)
             case events.ContestOpened(contest=name) if name == contest:
                 opened.append(event)
             case events.QuestionAdded(contest=name, question=question) if name == contest:
