@@ -409,7 +409,7 @@ def participant_review_ends(
 ) -> tuple[list[Values], dict[str, int]]:
     """Return rows of `participant_review`, and how many questions count, by participant.
 
-    contest, only: as there. Of each participant, the first and the last `most` that count are among the rows.
+    contest, only: as there. The rows include the first and the last `most` that count of each participant.
     """
     analysis.tally_all()
     people, names = _people(analysis, contest, only), totals.score_labels(analysis.facts)
