@@ -1,7 +1,7 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.hints import listed
@@ -45,6 +45,8 @@ CATALOGUE: dict[str, Projection] = {  # in the order in which tables are listed
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these
 EXPORTED = tuple(name for name, projection in CATALOGUE.items() if name in BUILT or projection.exported)
 
+Row = dict[str, Any]  # of a table, as printed
+
 
 # --- All tables of one set of facts.
 
@@ -71,6 +73,10 @@ class Projections(Analysis):
             raise KeyError(f"no table named {name!r}; there are {listed(name, CATALOGUE, len(CATALOGUE))}")
         columns = self.cached.columns.get(name)
         return _as_table(name, CATALOGUE[name].build(self) if columns is None else columns)
+
+    def rows_of(self, name: str, contest: str) -> list[Row]:
+        """Return the rows of a contest in a table, as printed."""
+        return [*self.table(name).only("contest", contest).rows()]
 
     def parts(self, name: str) -> TableParts:
         """Return the table of a projection in parts, in order of its key.

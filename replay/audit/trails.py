@@ -134,9 +134,9 @@ def tie_out(projections: Projections, name: str) -> tuple[list[dict[str, Any]], 
     facts = projections.facts
     contest = find_contest(facts, name)
     trails, sealed = Trails(facts, name), contest.sealed
-    board = {row["participant"]: row for row in projections.table("leaderboard").only("contest", name).rows()}
+    board = {row["participant"]: row for row in projections.rows_of("leaderboard", name)}
     rows: list[dict[str, Any]] = []
-    for row in projections.table("prizes").only("contest", name).rows():
+    for row in projections.rows_of("prizes", name):
         who, board_row = row["participant"], board.get(row["participant"])
         if not Fraction(row["prize"]) and not Fraction(row["paid"]):
             continue
@@ -169,7 +169,7 @@ def _ties(
     projections: Projections, name: str, contest: Contest, rows: Sequence[dict[str, Any]], paid: Fraction
 ) -> Iterator[Tie]:
     """Yield the totals that must be equal: of the sheet, of the journal, and of the pool."""
-    journal = [*projections.table("journal").only("contest", name).rows()]
+    journal = projections.rows_of("journal", name)
     pool = Fraction(contest.opened.pool, MONEY)
     left = sum((Fraction(row["amount"]) for row in journal if row["account"] == "prize_pool"), Fraction(0))
     booked = sum((Fraction(row["amount"]) for row in journal if row["account"] == "prizes"), Fraction(0))

@@ -157,7 +157,7 @@ def boards(projections: "Projections", folder: Path) -> Iterator[tuple[str, list
     by_key = {(row["contest"], row["participant"]): row for row in published_rows("published_leaderboard", folder)}
     for contest in dict.fromkeys(contest for contest, _ in by_key):
         rows: list[PrintedRow] = []
-        for ours in projections.table("leaderboard").only("contest", contest).rows():
+        for ours in projections.rows_of("leaderboard", contest):
             published = by_key[contest, ours["participant"]]
             rows.append({name: ours[name] for name in ("rank", "participant", *_FIGURES)})
             rows.append({"rank": "", "participant": "published"} | {name: published[name] for name in _FIGURES})

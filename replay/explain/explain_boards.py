@@ -387,7 +387,7 @@ def _value(take: Magnitude | None) -> Fraction | None:
 
 
 def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Explanation:
-    board = list(Projections(reading.facts).table("arena_leaderboard").only("contest", contest).rows())
+    board = Projections(reading.facts).rows_of("arena_leaderboard", contest)
     [index] = [i for i, row in enumerate(board) if row["participant"] == participant]
     participant_row = board[index]
     number = {

@@ -130,7 +130,7 @@ def compare_rules(
 
 
 def _board(projections: Projections, contest: str) -> dict[str, tuple[int | None, str]]:
-    rows = projections.table("leaderboard").only("contest", contest).rows()
+    rows = projections.rows_of("leaderboard", contest)
     return {row["participant"]: (row["rank"], row["score"]) for row in rows}
 
 

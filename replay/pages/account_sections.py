@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.replay.pages.page_parts import (
     MOST_PARTICIPANTS,
     Part,
@@ -16,7 +16,7 @@ from forecast_ledger.replay.pages.page_parts import (
     row_anchor,
     short_table,
 )
-from forecast_ledger.replay.pages.pictures import Row, count, rows_of
+from forecast_ledger.replay.pages.pictures import count
 from forecast_ledger.replay.reading.descriptions import trading_words
 
 MOST_MOVEMENTS = 100
@@ -52,7 +52,7 @@ def trading_facts(rules: Trading, currency: str) -> list[tuple[str, str]]:
 def account_parts(projections: Projections, name: str) -> list[Part]:
     """Return the ranking of accounts, what they hold, and how their cash moved."""
     positions, cash = by_participant(projections, "positions", name), by_participant(projections, "cash", name)
-    rows = rows_of(projections, "arena_leaderboard", name)
+    rows = projections.rows_of("arena_leaderboard", name)
     for row in rows:
         row["cash"] = cash[row["participant"]][-1]["balance"] if row["participant"] in cash else None
         row["positions"] = str(_sum_of(positions.get(row["participant"], []), "value"))
@@ -66,7 +66,7 @@ def account_parts(projections: Projections, name: str) -> list[Part]:
 
 def _held(projections: Projections, name: str) -> list[Part]:
     """Return the positions that are held."""
-    rows = [row for row in rows_of(projections, "positions", name) if row["status"] in HELD]
+    rows = [row for row in projections.rows_of("positions", name) if row["status"] in HELD]
     for row in rows:
         row |= {"paid_a_share": row["average_entry"], "price": row["mark"], "gain": row["unrealised"]}
     columns = ("participant", "question", "outcome", "shares", "paid_a_share", "cost", "price", "value", "gain")
@@ -76,11 +76,9 @@ def _held(projections: Projections, name: str) -> list[Part]:
 
 def _movements(projections: Projections, name: str) -> list[Part]:
     """Return the last movements of cash, with the trades that they are of."""
-    trades = {(row["participant"], row["log_position"]): row for row in rows_of(projections, "trades", name)}
-    outcomes = {
-        (row["participant"], row["position"]): row["outcome"] for row in rows_of(projections, "positions", name)
-    }
-    rows = sorted(rows_of(projections, "cash", name), key=lambda row: row["log_position"])
+    trades = {(row["participant"], row["log_position"]): row for row in projections.rows_of("trades", name)}
+    outcomes = {(row["participant"], row["position"]): row["outcome"] for row in projections.rows_of("positions", name)}
+    rows = sorted(projections.rows_of("cash", name), key=lambda row: row["log_position"])
     rows = [row for row in rows if row["movement"] != "granted"]
     shown, note = rows[-MOST_MOVEMENTS:], "Times are UTC."
     for row in shown:
@@ -98,10 +96,10 @@ def _movements(projections: Projections, name: str) -> list[Part]:
 
 def accounts(projections: Projections, name: str, anchor: str) -> list[Participant]:
     """Return a section for each account: its profit, and the positions on which most was gained and lost."""
-    positions, bought = by_participant(projections, "positions", name), _bought(rows_of(projections, "trades", name))
+    positions, bought = by_participant(projections, "positions", name), _bought(projections.rows_of("trades", name))
     titles = {row["question"]: row["title"] for row in projections.table("questions").rows()}
     sections = []
-    for number, row in enumerate(rows_of(projections, "arena_leaderboard", name)[:MOST_PARTICIPANTS]):
+    for number, row in enumerate(projections.rows_of("arena_leaderboard", name)[:MOST_PARTICIPANTS]):
         who = row["participant"]
         holdings = positions.get(who, [])
         for holding in holdings:

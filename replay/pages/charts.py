@@ -22,7 +22,7 @@ from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.boards import pairwise_values
 from forecast_ledger.projections.tables.calibration import owner_band, owner_test
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.pages.pictures import (
     BETTER,
@@ -35,7 +35,6 @@ from forecast_ledger.replay.pages.pictures import (
     WIDTH,
     WORSE,
     Picture,
-    Row,
     chosen,
     completed,
     count,
@@ -47,7 +46,6 @@ from forecast_ledger.replay.pages.pictures import (
     names_legend,
     numbered,
     percent,
-    rows_of,
     specify,
     without_intervals,
 )
@@ -73,7 +71,7 @@ def board(projections: Projections, contest: str, where: str = "on the board") -
 
     where: as in `board_finding`.
     """
-    ranks = possible_ranks(projections, contest, rows_of(projections, "intervals", contest))
+    ranks = possible_ranks(projections, contest, projections.rows_of("intervals", contest))
     rows = sorted(ranks.rows, key=lambda row: row["rank"] is None)
     if not rows:
         return None
@@ -183,7 +181,7 @@ def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
 
 def calibration(projections: Projections, contest: str) -> Picture | None:
     """How often what was forecast happened, for the consensus or the first of the board with many forecasts."""
-    rows = rows_of(projections, "calibration", contest)
+    rows = projections.rows_of("calibration", contest)
     counts = counts_of(rows)
     if not counts:
         return None
@@ -292,7 +290,7 @@ def histogram(most: float) -> dict[str, Any]:
 
 def prizes(projections: Projections, contest: str) -> Picture | None:
     """How the pool is divided."""
-    rows = [row for row in rows_of(projections, "leaderboard", contest) if float(row["prize"] or 0) > 0]
+    rows = [row for row in projections.rows_of("leaderboard", contest) if float(row["prize"] or 0) > 0]
     if not rows:
         return None
     columns = ("rank", "participant", "prize", "share")
@@ -348,7 +346,7 @@ _CELLS = [  # the colour and the number of a pair
 
 def pairwise(projections: Projections, contest: str) -> Picture | None:
     """Which of two participants is better on the questions that both have forecast on."""
-    names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)]
+    names = [row["participant"] for row in projections.rows_of("leaderboard", contest)]
     first = names[:MOST_PAIRED]
     tested = pairwise_values(projections, contest, MOST_PAIRED, tests_only=True)
     pairs = [*projections.as_table("pairwise", tested).rows()]
@@ -413,7 +411,7 @@ def _certain(pair: Row) -> bool:
 
 def coverage(projections: Projections, contest: str) -> Picture | None:
     """How much of the time each participant had a forecast on each question."""
-    board = rows_of(projections, "leaderboard", contest)
+    board = projections.rows_of("leaderboard", contest)
     names, scored = [row["participant"] for row in board], projections.scored(contest).questions
     counted = scored.code[scored.weight > 0].tolist()
     questions = in_order(projections, {projections.facts.questions[code].question for code in counted})
@@ -489,7 +487,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     """The profit of each account over time, and how far below its peak it is."""
     if contest not in projections.traded:
         return None
-    every = rows_of(projections, "arena_leaderboard", contest)
+    every = projections.rows_of("arena_leaderboard", contest)
     board = every[:MOST_LINES]
     names = sorted(row["participant"] for row in board)  # so that a participant has one colour in several contests
     points = _points(projections, contest, board)
@@ -513,7 +511,7 @@ def profit(projections: Projections, contest: str) -> Picture | None:
     every_point = sum(map(len, points.values()))
     note += f" Of {every_point:,} changes of profit, {len(shown):,} are drawn." * (len(shown) < every_point)
     steps = {name: [(point["at"], Decimal(point["profit"])) for point in line] for name, line in points.items()}
-    [contest_row] = rows_of(projections, "contests", contest)
+    [contest_row] = projections.rows_of("contests", contest)
     title = _largest_profit(board, steps, currency, so_far=contest_row["state"] == "open")
     return Picture(title, note, COLUMNS, shown, specify(values, vconcat=panels))
 

@@ -12,9 +12,9 @@ from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
 from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import participant_review_ends
-from forecast_ledger.replay.pages.pictures import Row, count, percent
+from forecast_ledger.replay.pages.pictures import count, percent
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.studies.grounds import WITHHELD
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.replay.reading.blocks import escape_controls
 
 VEGA_LITE = "5.21"  # the version of Vega-Lite that specifications are written for
@@ -17,8 +17,6 @@ WIDTH = 560  # of a picture, in pixels, without its labels
 TITLE, NOTE = 70, 90  # characters in a line above a picture
 BETTER, WORSE, PLAIN, FAINT = "#2b7a9b", "#b5532d", "#2b7a9b", "#8886"  # read on white and on black
 COLOURS = ("#2b7a9b", "#b5532d", "#5b8c3a", "#8a63b0", "#b38a1d", "#3f9e8f", "#b0527f", "#7a7a7a")
-
-Row = dict[str, Any]
 
 
 class Picture(NamedTuple):
@@ -145,11 +143,6 @@ class KnownTables(Projections):
         return self._tables[name]
 
 
-def rows_of(projections: Projections, table: str, contest: str) -> list[Row]:
-    """Return the rows of a contest in a table, as printed."""
-    return [*projections.table(table).only("contest", contest).rows()]
-
-
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Return the sum of the column `n` by participant."""
     counts: dict[str, int] = {}
@@ -163,14 +156,14 @@ def in_board_order(projections: Projections, contest: str, counts: Mapping[str, 
 
     counts: of answers, by participant.
     """
-    index = {row["participant"]: number for number, row in enumerate(rows_of(projections, "leaderboard", contest))}
+    index = {row["participant"]: number for number, row in enumerate(projections.rows_of("leaderboard", contest))}
     most = max(counts.values(), default=0)
     return sorted(counts, key=lambda who: (2 * counts[who] < most, index.get(who, len(index)), -counts[who], who))
 
 
 def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Return rows of a board whose names say how many of the questions were answered, unless all answered the same."""
-    answered = {row["participant"]: row["completion"] for row in rows_of(projections, "leaderboard", contest)}
+    answered = {row["participant"]: row["completion"] for row in projections.rows_of("leaderboard", contest)}
     if len({answered[row["participant"]] for row in rows}) == 1:
         return rows
     return [row | {"participant": f"{row['participant']} ({_of(answered[row['participant']])})"} for row in rows]

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
-from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.pictures import Row, rows_of
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 
 ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
 HARDLY = "neighbouring rounds of one season, for example, are hardly so, and then"  # independent, as is assumed
@@ -41,7 +40,7 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     sets = dict[str, Row]()
     if adjusted:
         try:
-            sets = {row["participant"]: row for row in rows_of(projections, "adjusted_intervals", contest)}
+            sets = {row["participant"]: row for row in projections.rows_of("adjusted_intervals", contest)}
         except Refused as error:  # too many questions for so many samples
             why = error.detail
     rows = [row | _set_of(sets.get(row["participant"], {})) for row in intervals]
@@ -60,9 +59,17 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     return PossibleRanks(rows, True, adjusted, "", words)
 
 
+def interval_rows(projections: Projections, name: str) -> list[Row]:
+    """Return the rows of the table `intervals`; [] if there are none, and `left_out` says why."""
+    try:
+        return projections.rows_of("intervals", name)
+    except Refused:
+        return []
+
+
 def questions_differ(projections: Projections, contest: str) -> bool:
     """Return whether scores are means over different questions."""
-    rules, board = projections.facts.contests[contest].opened.rules, rows_of(projections, "leaderboard", contest)
+    rules, board = projections.facts.contests[contest].opened.rules, projections.rows_of("leaderboard", contest)
     if rules.total != "mean" or rules.imputation != "none" or not board:
         return False
     if len({row["completion"] for row in board}) > 1:
@@ -74,7 +81,7 @@ def questions_differ(projections: Projections, contest: str) -> bool:
     counted = {
         each.question.question for each, weight in zip(questions.answers, questions.weight, strict=True) if weight
     }
-    rows = rows_of(projections, "scores", contest)  # as many questions need not be the same ones
+    rows = projections.rows_of("scores", contest)  # as many questions need not be the same ones
     return len(counted & {row["question"] for row in rows if row["participant"] in names}) > done
 
 

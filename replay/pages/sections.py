@@ -1,26 +1,22 @@
-"""The sections of a report: what each contest is, its board, its pictures and its participants."""
+"""The sections of a report: the board of each contest, its questions, its pictures and its participants."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.model.rules import NEVER_LATE, TAG, RuleSet
+from forecast_ledger.ledger.model.rules import TAG, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES
-from forecast_ledger.projections.facts.columns import Contest as ContestFacts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import cluster_of
 from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
-from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.pages.account_sections import account_parts, accounts, trading_facts
+from forecast_ledger.projections.tables.catalogue import Projections, Row
+from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import FEWEST
+from forecast_ledger.replay.pages.contest_facts import MOST_LISTED, contest_facts, shows_board
 from forecast_ledger.replay.pages.page_parts import (
-    BY_QUANTILES,
     MOST_PARTICIPANTS,
-    NAMED,
     NONE,
-    ON_RANGE,
     Contest,
     Figure,
     Part,
@@ -31,42 +27,30 @@ from forecast_ledger.replay.pages.page_parts import (
     by_participant,
     digits_of,
     ends_of,
-    form_of,
     in_table,
     kinds_of,
     number_text,
-    plain_words,
     printed_table,
     question_name,
     questions_table,
     range_text,
     reviewed_ends,
     row_anchor,
-    short_name,
     short_table,
     span_cell,
     subsequent_part,
 )
-from forecast_ledger.replay.pages.pictures import (
-    Picture,
-    Row,
-    count,
-    percent,
-    rows_of,
-    to_svg,
-    without_intervals,
+from forecast_ledger.replay.pages.pictures import Picture, count, percent, to_svg, without_intervals
+from forecast_ledger.replay.pages.possible_ranks import (
+    DOUBT,
+    PossibleRanks,
+    board_finding,
+    interval_rows,
+    possible_ranks,
 )
-from forecast_ledger.replay.pages.possible_ranks import DOUBT, PossibleRanks, board_finding, possible_ranks
 from forecast_ledger.replay.pages.study_charts import REPORTED
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import counted_answers, seal_notes, sentences
-from forecast_ledger.replay.reading.descriptions import (
-    FURTHER,
-    describe_board,
-    describe_order,
-    describe_score,
-    further_rules,
-)
 from forecast_ledger.replay.reading.studies import sample_notes
 
 CROWDED, MOST_BEYOND = 2, 10  # a scale leaves out up to one in ten numbers that would make it two times longer
@@ -78,8 +62,8 @@ LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
-    board = rows_of(projections, "leaderboard", name)
-    ranks = possible_ranks(projections, name, _intervals(projections, name))
+    board = projections.rows_of("leaderboard", name)
+    ranks = possible_ranks(projections, name, interval_rows(projections, name))
     fair = _with_effects_removed(board, ranks)
     findings = _first_two(projections, name, board, "" if fair else ranks.sure) or [board_finding(board, ranks)]
     findings = [*fair, *findings]
@@ -93,19 +77,11 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
     return Part("Leaderboard", "", "Leaderboard, best first", cells, source=_BOARD), findings
 
 
-def _intervals(projections: Projections, name: str) -> list[Row]:
-    """Return the rows of the table `intervals`; [] if there are none, and `left_out` says why."""
-    try:
-        return rows_of(projections, "intervals", name)
-    except Refused:
-        return []
-
-
 def _score_digits(projections: Projections, name: str) -> int:
     """Return how many decimals the scores of a board have, wherever they are on the page."""
-    if intervals := _intervals(projections, name):
+    if intervals := interval_rows(projections, name):
         return digits_of(_scale(_drawn_numbers(intervals)))
-    return digits_of([float(row["score"]) for row in rows_of(projections, "leaderboard", name)])
+    return digits_of([float(row["score"]) for row in projections.rows_of("leaderboard", name)])
 
 
 def _drawn_numbers(intervals: Sequence[Row]) -> list[float]:
@@ -190,7 +166,7 @@ def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
 
 def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRanks) -> Part:
     """Return the leaderboard with intervals."""
-    board, intervals, adjusted = rows_of(projections, "leaderboard", name), ranks.rows, ranks.adjusted
+    board, intervals, adjusted = projections.rows_of("leaderboard", name), ranks.rows, ranks.adjusted
     numbers = _drawn_numbers(intervals)
     scale, digits = _scale(numbers), _score_digits(projections, name)
     columns: dict[str, Sequence[str]] = {
@@ -354,22 +330,10 @@ _LEAST = {  # forecasts of a picture, and the table that has all
     "pit": (LEAST_CLUSTERS, "pit_counts"),
     "intervals": (LEAST_CLUSTERS, "interval_coverage"),
 }
-MOST_NAMED = 10  # participants who are excluded for one reason
-MOST_LISTED = 60  # questions
-_ONE_FORECASTER = "only one participant made forecasts besides trading, so there are no scores to compare"
 _REVIEWED = (
     "Each table has the questions on which a participant gained most and least: “gained” is by how much the score is "
     "better than “median”, the median of all participants' scores on the question."
 )
-_CLOCKS = {
-    "claimed": "a forecast counts from the instant at which it was made, as its author claims",
-    "recorded": "a forecast counts from the instant at which the ledger recorded it",
-}
-_FORMULAS = {"A score is", "On a range", "By quantiles", "The board", "A take is", "Rules of trading"}
-_STATES = {
-    "open": "open: its board is not sealed, and may change",
-    "sealed": "sealed: its board does not change any more",
-}
 FORECAST_CHARTS = {
     "board",
     "score",
@@ -394,8 +358,8 @@ def contest_section(
     same: other contests with the same questions.
     """
     pictures, left_out = _pictures(projections, name)
-    [row] = rows_of(projections, "contests", name)
-    traded, has_board = name in projections.traded, _has_board(projections, name)
+    [row] = projections.rows_of("contests", name)
+    traded, has_board = name in projections.traded, shows_board(projections, name)
     ranking, *others = account_parts(projections, name) if traded else [None]
     parts = [] if ranking is None else [ranking]
     findings = ["Nothing has been scored"]
@@ -417,10 +381,10 @@ def contest_section(
     ]
     people = accounts(projections, name, anchor) if traded else []
     if traded:
-        left_out += beyond(len(rows_of(projections, "arena_leaderboard", name)), "accounts", "positions")
+        left_out += beyond(len(projections.rows_of("arena_leaderboard", name)), "accounts", "positions")
     if has_board:
         people += _participants(projections, name, anchor)
-        left_out += beyond(len(rows_of(projections, "leaderboard", name)), "participants", "participant_review")
+        left_out += beyond(len(projections.rows_of("leaderboard", name)), "participants", "participant_review")
     for kind, (least, table) in _LEAST.items():
         if has_board and kind in pictures and _says_little(kind, pictures[kind]):
             few = f"it would be drawn from fewer than {least} forecasts; {in_table(table)}"
@@ -433,11 +397,6 @@ def contest_section(
     asked = [projections.facts.questions[code] for code in projections.facts.contests[name].entries]
     section = Contest(anchor, title, about(asked), findings, left_out, facts, parts, figures, reviewed, people)
     return section, pictures
-
-
-def _has_board(projections: Projections, name: str) -> bool:
-    """Return whether the leaderboard of scores is shown: one row of it says nothing beside accounts."""
-    return len(rows_of(projections, "leaderboard", name)) > (name in projections.traded)
 
 
 def _questions_part(projections: Projections, name: str) -> list[Part]:
@@ -486,78 +445,9 @@ def _says_little(kind: str, picture: Picture) -> bool:
     return len(varied) == len({row["participant"] for row in picture.rows})
 
 
-def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
-    """Return what a contest is, and its rules in words."""
-    facts = projections.facts
-    contest = facts.contests[row["contest"]]
-    rules = contest.opened.rules
-    scored = len(projections.scored(row["contest"]).questions.answers)
-    told = [("Contest", row["contest"]), ("State", _STATES.get(row["state"], row["state"]))]
-    told.append(("Questions", _questions_words(projections, contest, scored)))
-    if float(row["pool"] or 0):
-        told.append(("Pool", f"{float(row['pool']):,.2f} {row['currency']}".rstrip()))
-    if row["sealed_at"]:
-        told.append(
-            ("Sealed", f"at log position {row['sealed_at']}, when the log had the digest {row['sealed_digest']}")
-        )
-    told.append(("Rules", rules.name))
-    if rules.trading is not None:
-        told += trading_facts(rules.trading, row["currency"])
-        if not _has_board(projections, row["contest"]):
-            return told + [("Forecasts", _ONE_FORECASTER)] * bool(rows_of(projections, "leaderboard", row["contest"]))
-    kernels = {NAMED: rules.kernel, ON_RANGE: rules.cdf_kernel, BY_QUANTILES: rules.quantile_kernel}
-    forms = {form_of(facts.questions[code]) for code in contest.entries} or {*kernels}
-    words = {
-        form: describe_score(rules, kernel) for form, kernel in kernels.items() if kernel != "none" and form in forms
-    }
-    if len({*words.values()}) == 1:
-        words = {NAMED: next(iter(words.values()))}
-    told += plain_words(rules, {kernels[form] for form in forms if kernels[form] != "none"})
-    told += words.items()
-    if order := describe_order(rules, (facts.questions[code] for code in contest.entries)):
-        told.append(("Order of outcomes", order))
-    at_instants = (
-        sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
-    )
-    told.append(
-        (
-            "Clock",
-            _CLOCKS[rules.clock]
-            + f"; {count(at_instants, 'question')} {'is' if at_instants == 1 else 'are each'} scored at one instant"
-            * bool(at_instants),
-        )
-    )
-    if rules.late_minutes != NEVER_LATE:
-        late = f"{rules.late_minutes:,} minutes after the instant that it claims counts from its recording"
-        told.append(("Late", f"a forecast or withdrawal that is recorded more than {late}"))
-    told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
-    if rules.take != "none":
-        told.append(("A take is", f"what prizes are in proportion to: {TAKES[rules.take].words}"))
-    drawn = any(sure["score_low"] is not None for sure in _intervals(projections, row["contest"]))
-    unsaid = "" if drawn else FURTHER["level_ppm"](rules)
-    told.append(("Further rules", "; ".join(words for words in further_rules(rules) if words != unsaid)))
-    if excluded := _excluded(projections, row["contest"]):
-        told.append(("Excluded", excluded))
-    times = " \N{MULTIPLICATION SIGN} "
-    told = [(name, words.replace("in the base of the kernel", "with the same logarithm")) for name, words in told]
-    return [(name, words.replace(" x ", times) if name in _FORMULAS else words) for name, words in told if words]
-
-
-def _excluded(projections: Projections, name: str) -> str:
-    """Say who has no rank or no prize, by level or reason; of many only the first."""
-    excluded: dict[str, list[str]] = {}
-    for row in rows_of(projections, "leaderboard", name):
-        if row["excluded"]:
-            excluded.setdefault(row["excluded"], []).append(row["participant"])
-    contest = projections.facts.contests[name]
-    hidden = [who for who in sorted({*contest.levels, *contest.enrolments}) if contest.level_of(who) == "hidden"]
-    excluded |= {"hidden": hidden} if hidden else {}
-    return "; ".join(f"{len(who):,} as {reason}: {listed('', who, MOST_NAMED)}" for reason, who in excluded.items())
-
-
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
     """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
-    board = rows_of(projections, "leaderboard", name)[:MOST_PARTICIPANTS]
+    board = projections.rows_of("leaderboard", name)[:MOST_PARTICIPANTS]
     shown = {row["participant"] for row in board}
     reviewed = reviewed_ends(projections, name, shown)
     scored = by_participant(projections, "scores", name, shown - {*reviewed})
@@ -582,18 +472,3 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         table = questions_table(ends, named, bool(counted))
         sections.append(Participant(row_anchor(anchor, "participant", number), who, words, caption, table))
     return sections
-
-
-def _questions_words(projections: Projections, contest: ContestFacts, scored: int) -> str:
-    """Say how many questions a contest has, in which states, and how many of them are scored."""
-    questions = {projections.facts.questions[code].question: None for code in contest.entries}
-    rows = projections.table("questions").rows()
-    states = Counter(row["state"] for row in rows if row["question"] in questions)
-    told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
-    words = f"{len(questions):,}: {told}" if questions else "0"
-    if contest.opened.rules.trading is None and scored != states["resolved"]:
-        words += f"; {scored:,} scored"
-    if len(questions) <= MOST_LISTED:
-        return words
-    first, *_, last = (short_name(projections.facts.questions[code]) for code in contest.entries)
-    return f"{words}; from {first} to {last}; {in_table('questions')}"

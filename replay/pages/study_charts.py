@@ -16,7 +16,7 @@ from forecast_ledger.projections.scores.range_kernels import TRANSFORMS
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.grounds import ERRORS, LEAST_HEAVY
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.ranges import MeanParts, mean_wis_parts
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.explain.what_if import under_rules
@@ -41,7 +41,6 @@ from forecast_ledger.replay.pages.pictures import (
     WIDTH,
     WORSE,
     Picture,
-    Row,
     chosen,
     completed,
     count,
@@ -52,7 +51,6 @@ from forecast_ledger.replay.pages.pictures import (
     names_legend,
     numbered,
     percent,
-    rows_of,
     specify,
 )
 from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
@@ -64,7 +62,7 @@ _AIM = 0.9  # the central interval that a title is about, if there are forecasts
 
 def options(projections: Projections, contest: str) -> Picture | None:
     """How often outcomes of multiple-choice questions happened, for the first of the board with many forecasts."""
-    rows = rows_of(projections, "calibration_by_option", contest)
+    rows = projections.rows_of("calibration_by_option", contest)
     counts = counts_of(rows)
     if not counts:
         return None
@@ -81,7 +79,7 @@ def options(projections: Projections, contest: str) -> Picture | None:
 
 def pit(projections: Projections, contest: str) -> Picture | None:
     """In which tenth of numeric forecasts the answers fell, for the first of the board with many forecasts."""
-    rows = rows_of(projections, "pit_counts", contest)
+    rows = projections.rows_of("pit_counts", contest)
     counts = _counts(rows, "n")
     if not counts:
         return None
@@ -118,7 +116,7 @@ def pit(projections: Projections, contest: str) -> Picture | None:
 
 def intervals(projections: Projections, contest: str) -> Picture | None:
     """How often answers fell within the central intervals of the first of the board with many numeric forecasts."""
-    rows = rows_of(projections, "interval_coverage", contest)
+    rows = projections.rows_of("interval_coverage", contest)
     counts = _counts(rows, "n")
     names = in_board_order(projections, contest, counts)[:MOST_LINES]
     if not names:
@@ -165,7 +163,7 @@ def _diagonal() -> dict[str, Any]:
 
 def relative_skill(projections: Projections, contest: str) -> Picture | None:
     """The scores of forecasts by quantiles beside those of others on the same questions."""
-    board_rows = {row["participant"]: row for row in rows_of(projections, "leaderboard", contest)}
+    board_rows = {row["participant"]: row for row in projections.rows_of("leaderboard", contest)}
     if not _by_quantiles(projections, contest) or not FEWEST <= len(board_rows) <= MOST_COMPARED:
         return None
     table = projections.as_table("relative_skill", relative_skill_values(projections, contest, first=True))
@@ -207,7 +205,7 @@ _WIS_PARTS = ("dispersion", "underprediction", "overprediction")  # in the order
 
 def sharpness(projections: Projections, contest: str) -> Picture | None:
     """The parts of the mean WIS of forecasts by quantiles: how wide they are, and the penalties for missed answers."""
-    rows = rows_of(projections, "leaderboard", contest) if _by_quantiles(projections, contest) else []
+    rows = projections.rows_of("leaderboard", contest) if _by_quantiles(projections, contest) else []
     means = mean_wis_parts(projections, contest, {row["participant"] for row in rows[:MOST_ROWS]}) if rows else {}
     if not means:
         return None
@@ -312,7 +310,7 @@ def learning(projections: Projections, contest: str) -> Picture | None:
     parts = _parts(projections, contest)
     if len(parts) < LEAST_PART or not names:
         return None
-    scores = {(row["participant"], row["question"]): row["score"] for row in rows_of(projections, "scores", contest)}
+    scores = {(row["participant"], row["question"]): row["score"] for row in projections.rows_of("scores", contest)}
     columns, shown = ("part", "questions", "participant", "forecast_on", "mean_score"), list[Row]()
     for number, questions in enumerate(parts, start=1):
         for name in names:

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.boards import narrowed
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import relative_skill_values
 from forecast_ledger.replay.pages.charts import FEWEST, MOST_COLUMNS, MOST_COMPARED, Chart
 from forecast_ledger.replay.pages.page_parts import digits_of, number_text
@@ -22,11 +22,9 @@ from forecast_ledger.replay.pages.pictures import (
     WIDTH,
     WORSE,
     Picture,
-    Row,
     count,
     left_out,
     names_axis,
-    rows_of,
     specify,
 )
 
@@ -54,7 +52,7 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
     """
     rules = projections.facts.contests[contest].opened.rules
     parts = dict(narrowed(projections.facts, contest, partial(_values, field)))
-    names = [row["participant"] for row in rows_of(projections, "leaderboard", contest)] if len(parts) > 1 else []
+    names = [row["participant"] for row in projections.rows_of("leaderboard", contest)] if len(parts) > 1 else []
     if not FEWEST <= len(names) <= MOST_COMPARED:
         return None
     alone = Projections(replace(projections.facts, contests=parts), projections.chunk)

@@ -28,6 +28,7 @@ from forecast_ledger.replay.audit.verify import (
     compare_with_checkpoint,
     run_checks,
 )
+from forecast_ledger.replay.pages.contest_facts import contest_facts
 from forecast_ledger.replay.pages.findings import (
     DECIDED,
     HOUR,
@@ -43,8 +44,7 @@ from forecast_ledger.replay.pages.findings import (
     moves,
 )
 from forecast_ledger.replay.pages.lookalikes import lookalikes, plain_id
-from forecast_ledger.replay.pages.pictures import count, rows_of
-from forecast_ledger.replay.pages.sections import contest_facts
+from forecast_ledger.replay.pages.pictures import count
 from forecast_ledger.replay.reading.blocks import Block, Heading, Number, Pairs, Table
 from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
@@ -266,7 +266,7 @@ def _contests(projections: Projections, names: Sequence[str]) -> Iterator[Sectio
     boards, prizes = projections.table("leaderboard"), projections.table("prizes")
     accounts = projections.table("arena_leaderboard")
     for name in names:
-        [row] = rows_of(projections, "contests", name)
+        [row] = projections.rows_of("contests", name)
         facts = [*contest_facts(projections, row), ("Digest of the board", boards.only("contest", name).digest())]
         if name in projections.traded:
             facts.append(("Digest of the accounts", accounts.only("contest", name).digest()))

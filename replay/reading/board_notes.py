@@ -314,7 +314,7 @@ def _some(words: Sequence[str], between: str = "; ") -> str:
 
 
 def _rows(projections: Projections, name: str) -> dict[str, Row]:
-    rows = projections.table("leaderboard").only("contest", name).rows()
+    rows = projections.rows_of("leaderboard", name)
     return {row["participant"]: row for row in rows}
 
 

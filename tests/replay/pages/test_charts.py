@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.replay.pages import charts
 from forecast_ledger.replay.pages.charts import CHARTS, _largest_profit, _told_apart
-from forecast_ledger.replay.pages.pictures import Row
 from forecast_ledger.replay.pages.study_charts import PLOTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.kept_digests import HISTORIES, record

@@ -21,7 +21,7 @@ from forecast_ledger.projections.studies import grounds
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
-from forecast_ledger.replay.pages import charts, page_parts, sections
+from forecast_ledger.replay.pages import charts, contest_facts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
 from forecast_ledger.replay.pages.pictures import titled, to_svg
@@ -196,7 +196,8 @@ def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
     """Questions of a participant between the best and the worst, questions of a long list, sections, a picture."""
     for module in (page_parts, sections):
         monkeypatch.setattr(module, "MOST_PARTICIPANTS", 2)
-    monkeypatch.setattr(sections, "MOST_LISTED", 2)
+    for module in (contest_facts, sections):
+        monkeypatch.setattr(module, "MOST_LISTED", 2)
     monkeypatch.setattr(page_parts, "BEST", 1)
     report(log(crowd(["ada", "bob", "cy"])), tmp_path / "page.html")
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
