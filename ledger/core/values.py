@@ -336,6 +336,15 @@ def format_instant(micros: int) -> str:
     return (_NAIVE_EPOCH + timedelta(0, 0, micros)).isoformat() + "Z"
 
 
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things. plural: of the noun; with an s, if it is not given.
+
+    >>> format_count(1, "question"), format_count(1_000, "question"), format_count(2, "entry", "entries")
+    ('1 question', '1,000 questions', '2 entries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None) -> str:
     """Return an integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals.
 

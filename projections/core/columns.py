@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.values import (
     MONEY,
     MOST_DECIMALS,
     PROBABILITY,
+    format_count,
     format_each_fixed,
     format_fixed,
     format_instant,
@@ -411,7 +412,7 @@ def html_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], count: 
         cells = zip(aligned, row, strict=True)
         row_cells = "".join(f'<td style="text-align:{side}">{_text(each)}</td>' for side, each in cells)
         lines.append(f"<tr>{row_cells}</tr>")
-    told = f"{shown:,} of {count:,} rows" if shown < count else f"{count:,} row{'s' * (count != 1)}"
+    told = f"{shown:,} of {count:,} rows" if shown < count else format_count(count, "row")
     return "\n".join([*lines, "</table>", f"<p>{told}</p>"])
 
 

@@ -6,6 +6,8 @@ from itertools import accumulate, chain
 from textwrap import wrap
 from typing import Any
 
+from forecast_ledger.ledger.core.values import format_count
+
 PrintedRow = dict[str, Any]
 NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
 
@@ -99,16 +101,12 @@ def preview(title: str, names: Sequence[str], rows: Iterable[Sequence[Any]], cou
     widths = [max(map(text_width, (name, *column))) + 2 for name, column in zip(names, columns, strict=True)]
     fits = max(sum(total - 2 <= SHOWN_WIDTH for total in accumulate(widths)), 1)
     right = [all(map(is_number, column)) for column in columns[:fits]]
-    lines = [f"{title}: {_counted(count, 'row')}", *align(names[:fits], [row[:fits] for row in cells], right)]
-    more = [_counted(count - len(cells), "more row")] * (count > len(cells))
+    lines = [f"{title}: {format_count(count, 'row')}", *align(names[:fits], [row[:fits] for row in cells], right)]
+    more = [format_count(count - len(cells), "more row")] * (count > len(cells))
     if len(names) > fits:
-        more.append(f"{_counted(len(names) - fits, 'more column')}: {', '.join(names[fits:])}")
+        more.append(f"{format_count(len(names) - fits, 'more column')}: {', '.join(names[fits:])}")
     return "\n".join(lines + wrap("; ".join(more), SHOWN_WIDTH))
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -11,7 +11,7 @@ import click
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.core.values import format_count, format_instant
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
 from forecast_ledger.replay.cli import completion
@@ -130,7 +130,7 @@ def verify(
     for finding in findings:
         complain(finding)
     if report.damage:
-        say(f" {_count(len(report.damage) + len(findings), 'finding')}", _verdict(report.damage), RED)
+        say(f" {format_count(len(report.damage) + len(findings), 'finding')}", _verdict(report.damage), RED)
         sys.exit(DAMAGED)
     if not quiet or findings:
         say_as_of(report.head)
@@ -138,19 +138,15 @@ def verify(
         for line in _checkpoint_advice(log, name):
             say(line)
     if findings:
-        say(f" {_count(len(findings), 'finding')}; the log can be read", "not ok:", RED)
+        say(f" {format_count(len(findings), 'finding')}; the log can be read", "not ok:", RED)
         sys.exit(FINDINGS)
     if not quiet:
-        say(f" {_count(report.head.position, 'event')}, {_count(len(results), 'check')}", "ok:", GREEN)
+        say(f" {format_count(report.head.position, 'event')}, {format_count(len(results), 'check')}", "ok:", GREEN)
 
 
 def _verdict(damage: Sequence[Corrupt]) -> str:
     """Return what a log that cannot be read to its end is."""
     return "too new:" if all(isinstance(each, NewerVersion) for each in damage) else "damaged:"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _checkpoint_advice(log: str, name: str) -> tuple[str, ...]:
@@ -233,7 +229,7 @@ def ledgers(log: str, view: View) -> None:
         for each in sizes
     ]
     emit(LedgerSize._fields, rows, view, Look(keep=LedgerSize._fields))
-    say(_count(len(sizes), "ledger"))
+    say(format_count(len(sizes), "ledger"))
 
 
 @click.command("log", epilog="Example: forecast-ledger log season.db --type forecast_made --participant ada --limit 10")
@@ -326,7 +322,7 @@ def log_(
         else:
             emit_list(EVENT_LIST_COLUMNS, listing.rows(pages), view, format_rows, SENTENCE_COLUMNS)
     more = "; --limit is reached, and there may be more" * (listing.shown == limit)
-    say(f"{_count(listing.shown, 'event')}{more}")
+    say(f"{format_count(listing.shown, 'event')}{more}")
     say_as_of(listing.last)
 
 
@@ -389,7 +385,7 @@ def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
     if wrong:
         complain(f"the balances do not add up to 0 in: {', '.join(wrong)}")
         sys.exit(FINDINGS)
-    say(f"the balances of each of {len(sums):,} contest{'s' * (len(sums) != 1)} add up to 0")
+    say(f"the balances of each of {format_count(len(sums), 'contest')} add up to 0")
 
 
 @click.command("tie-out", epilog="Example: forecast-ledger tie-out season.db spring-cup --format csv > prizes.csv")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import json
 
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.shell import (
     REMEDY,
@@ -325,14 +326,10 @@ def _dependence(others: dict[str, Any]) -> str:
     """Say on whose forecasts a number depends."""
     comparison = f"compared with {_COMPARED[others['compared_with']]}"
     if "count" not in others:
-        questions = _count(others["questions"], "question")
+        questions = format_count(others["questions"], "question")
         return f"{questions}, {others['enrolled']:,} enrolled, {others['excluded']:,} excluded; {comparison}"
     if not others["count"]:
         return f"no other participant; {comparison}"
-    count, forecasts = _count(others["count"], "other participant"), _count(others["forecasts"], "forecast")
+    count, forecasts = format_count(others["count"], "other participant"), format_count(others["forecasts"], "forecast")
     names = ", ".join(others["named"]) + ", …" * (others["count"] > len(others["named"]))
     return f"{count} ({names}), {forecasts} from #{others['first']} to #{others['last']}; {comparison}"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnnulQuestion,
@@ -76,7 +77,7 @@ class FollowedCopy:
     def lines(self) -> list[str]:
         """Return what was not carried over, what was changed or taken back, and that others wrote, in words."""
         changes = [self._line(what) for what in sorted(self.changes)]
-        count = f"{self.others:,} event{'s' * (self.others != 1)}"
+        count = format_count(self.others, "event")
         return [*self.left_out.lines(), *changes, *[f"{OTHERS}: {count}; {AGAIN}"] * bool(self.others)]
 
     def _read(self, ledger: Ledger) -> Iterator[list[Recorded]]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.replay.pages.page_parts import (
@@ -16,7 +17,6 @@ from forecast_ledger.replay.pages.page_parts import (
     row_anchor,
     short_table,
 )
-from forecast_ledger.replay.pages.pictures import count
 from forecast_ledger.replay.reading.descriptions import trading_words
 
 MOST_MOVEMENTS = 100
@@ -121,8 +121,8 @@ def _account_words(row: Row, positions: int) -> str:
     known = ", ".join(f"{name} {row[name]}" for name in ("family", "release") if row[name])
     rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
     words = f"{known} {rank}" if known else rank
-    words += f" with a profit of {Decimal(row['profit']):,.2f}; {count(positions, 'position')}"
-    words += f" in {count(row['decided'], 'decision')}" * bool(row["decided"])
+    words += f" with a profit of {Decimal(row['profit']):,.2f}; {format_count(positions, 'position')}"
+    words += f" in {format_count(row['decided'], 'decision')}" * bool(row["decided"])
     return words + (f"; excluded: {row['excluded']}." if row["excluded"] else ".")
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import format_fixed, format_instant
+from forecast_ledger.ledger.core.values import format_count, format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
 from forecast_ledger.projections.boards.totals import score_labels
@@ -37,7 +37,6 @@ from forecast_ledger.replay.pages.pictures import (
     Picture,
     chosen,
     completed,
-    count,
     counts_of,
     in_board_order,
     in_order,
@@ -161,7 +160,7 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     every = f" Every {size} answers there is a point." * (size > 1)
     at = sorted(answered_at(facts, opened, scored.questions)[scored.questions.weight > 0].tolist())
     together = at[-1] - at[0] == len(at) - 1  # nothing is between them, so that they were recorded at about one time
-    title = f"Scores after each of {count(answers, 'answer')}, in the order of their recording"
+    title = f"Scores after each of {format_count(answers, 'answer')}, in the order of their recording"
     title = title if together or questions_differ(projections, contest) else _leading(led, answers, size)
     return Picture(title, note + best + every + left, columns, shown, specification)
 
@@ -173,7 +172,7 @@ def _leading(led: Mapping[str, int], answers: int, size: int) -> str:
     """
     first = [name for name, since in led.items() if since]
     if len(first) != 1:
-        return f"{len(first) or 'No'} participants share the first rank after {count(answers, 'answer')}"
+        return f"{len(first) or 'No'} participants share the first rank after {format_count(answers, 'answer')}"
     about = "about " * (size > 1)
     order = "in the order in which answers were recorded"
     return f"{first[0]} has led since {about}answer {led[first[0]]:,} of {answers:,}, {order}"
@@ -188,13 +187,13 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
     who = "[consensus]" if "[consensus]" in counts else in_board_order(projections, contest, counts)[0]
     name = "the consensus" if who == "[consensus]" else who
     note = (
-        f"{count(counts[who], 'forecast')}. The line, of the table corp_band, is isotonic regression: how often what "
-        "was forecast happened, without groups. If forecasts are calibrated, it is near the dashed line, and seldom "
-        "outside the grey band at a forecast. Points are groups of forecasts, each with its 95% Wilson interval; bars "
-        "count forecasts. The p-value, of the table calibration_test, is how often calibrated forecasts would be as "
-        "miscalibrated by chance."
+        f"{format_count(counts[who], 'forecast')}. The line, of the table corp_band, is isotonic regression: how often "
+        "what was forecast happened, without groups. If forecasts are calibrated, it is near the dashed line, and "
+        "seldom outside the grey band at a forecast. Points are groups of forecasts, each with its 95% Wilson "
+        "interval; bars count forecasts. The p-value, of the table calibration_test, is how often calibrated forecasts "
+        "would be as miscalibrated by chance."
     )
-    note += f" The table calibration also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
+    note += f" The table calibration also has {format_count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     labels = score_labels(projections.facts)
     owners = np.unique(projections.brier_sample(contest).sample.owner).tolist()
     owner = next(code for code in owners if labels[code] == who)
@@ -205,7 +204,7 @@ def calibration(projections: Projections, contest: str) -> Picture | None:
 def _verdict(forecasts: str, projections: Projections, contest: str, owner: int) -> str:
     """Say whether one participant's forecasts are miscalibrated, if there are enough clusters of questions."""
     test = owner_test(projections, contest, owner)
-    clusters = count(test.clusters, "question") if test.clusters == test.n else count(test.clusters, "cluster")
+    clusters = format_count(test.clusters, "question" if test.clusters == test.n else "cluster")
     if test.clusters < LEAST_CLUSTERS:
         return f"{forecasts}: {clusters}, too few to say whether they are calibrated"
     sure = test.p <= Fraction(10**6 - projections.facts.contests[contest].opened.rules.level_ppm, 10**6)
@@ -309,7 +308,7 @@ def prizes(projections: Projections, contest: str) -> Picture | None:
     best = max(rows, key=lambda row: float(row["prize"]))
     total = sum(float(row["prize"]) for row in rows)
     title = f"{best['participant']} gets {percent(float(best['prize']) / total)} of what is paid out"
-    note = f"{count(len(rows), 'prize')}, {total:,.2f} {currency}".rstrip() + "."
+    note = f"{format_count(len(rows), 'prize')}, {total:,.2f} {currency}".rstrip() + "."
     return Picture(title, note + left_out(rows, shown), columns, shown, specification)
 
 
@@ -397,10 +396,10 @@ def _told_apart(pairs: Sequence[Row]) -> tuple[str, str]:
     )
     most = max(int(row["questions"]) for row in pairs)
     if 2 / 2**most > LEVEL:
-        note += f" With {count(most, 'question')}, no test can be significant."
+        note += f" With {format_count(most, 'question')}, no test can be significant."
     else:
         note += f" The tests assume that clusters of questions are independent; {HARDLY} {OFTEN}."
-    few = f", if their {count(most, 'question')} are independent" if certain and most < LEAST_CLUSTERS else ""
+    few = f", if their {format_count(most, 'question')} are independent" if certain and most < LEAST_CLUSTERS else ""
     return f"{title[0].upper()}{title[1:]} significantly{few}", note
 
 
@@ -452,7 +451,7 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
     )
     whole = sum(float(row["coverage"]) for row in board) / len(board)
     title = f"On average, a participant had a forecast for {percent(whole)} of the scored time"
-    note = f"{count(len(questions), 'question')}; the stronger the colour, the longer a forecast stood." + (
+    note = f"{format_count(len(questions), 'question')}; the stronger the colour, the longer a forecast stood." + (
         f" {size} questions a column." * (size > 1)
     )
     return Picture(title, note + left_out(names, first), ("participant", "questions", "coverage"), shown, specification)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.rules import NEVER_LATE
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.facts.columns import Contest
@@ -18,7 +19,6 @@ from forecast_ledger.replay.pages.page_parts import (
     plain_words,
     short_name,
 )
-from forecast_ledger.replay.pages.pictures import count
 from forecast_ledger.replay.pages.possible_ranks import interval_rows
 from forecast_ledger.replay.reading.descriptions import (
     FURTHER,
@@ -75,14 +75,8 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     at_instants = (
         sum(bool(entry.spot_at or entry.spots) for entry in contest.entries.values()) if rules.sampling == "spot" else 0
     )
-    told.append(
-        (
-            "Clock",
-            _CLOCKS[rules.clock]
-            + f"; {count(at_instants, 'question')} {'is' if at_instants == 1 else 'are each'} scored at one instant"
-            * bool(at_instants),
-        )
-    )
+    scored_so = f"{format_count(at_instants, 'question')} {'is' if at_instants == 1 else 'are each'} scored"
+    told.append(("Clock", _CLOCKS[rules.clock] + f"; {scored_so} at one instant" * bool(at_instants)))
     if rules.late_minutes != NEVER_LATE:
         late = f"{rules.late_minutes:,} minutes after the instant that it claims counts from its recording"
         told.append(("Late", f"a forecast or withdrawal that is recorded more than {late}"))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
 from forecast_ledger.projections.core.columns import plain_values
@@ -14,7 +15,7 @@ from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import participant_review_ends
-from forecast_ledger.replay.pages.pictures import count, percent
+from forecast_ledger.replay.pages.pictures import percent
 from forecast_ledger.replay.reading.blocks import Cell, Number, Table
 from forecast_ledger.replay.reading.board_notes import seal_notes, sentences, subsequent_events
 
@@ -178,7 +179,7 @@ def about(questions: Sequence[QuestionOpened]) -> str:
         return ""
     first, targets = questions[0], {question.title.partition(": ")[0] for question in questions}
     outcomes = first.outcomes or ()
-    more = f" or {count(len(outcomes) - MOST_OUTCOMES, 'other')}" * (len(outcomes) > MOST_OUTCOMES)
+    more = f" or {format_count(len(outcomes) - MOST_OUTCOMES, 'other')}" * (len(outcomes) > MOST_OUTCOMES)
     asks = {"binary": "yes or no", "multiple_choice": f"one of {', '.join(outcomes[:MOST_OUTCOMES])}{more}"}
     shared = f"It is about {next(iter(targets))}. " * (len(targets) == 1 and task_values(first.question) is not None)
     one = "Its question" if len(questions) == 1 else f"One of its {len(questions):,} questions"

@@ -244,15 +244,6 @@ def percent(share: float, whole: float = 1) -> str:
     return f"{100 * share / whole:.0f}%"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number of things. plural: of the noun; with an s, if it is not given.
-
-    >>> count(1, "question"), count(1_000, "question"), count(2, "entry", "entries")
-    ('1 question', '1,000 questions', '2 entries')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def without_intervals(rows: Sequence[Row], reasons: Mapping[str, str] = WITHHELD) -> list[str]:
     """Say why rows of the table `intervals` have none, a sentence for each reason, or one if no row has any.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.audit.verify import SavedCheckpoint
@@ -19,7 +20,6 @@ from forecast_ledger.replay.pages.pictures import (
     VEGA_LITE,
     KnownTables,
     Picture,
-    count,
     titled,
     to_png,
     to_svg,
@@ -108,8 +108,8 @@ def _page(season: Replay, sections: Sequence[Contest], log: str, out: str, conte
     options = [part for each in contests for part in ("--contest", each)]
     command = ["forecast-ledger", "report", log, out, *options, "--as-of", str(position)]
     return {
-        "title": sections[0].title if len(sections) == 1 else f"{count(len(sections), 'contest')} of {log}",
-        "state": f"{count(questions, 'question')} in the log, as of log position {position:,}",
+        "title": sections[0].title if len(sections) == 1 else f"{format_count(len(sections), 'contest')} of {log}",
+        "state": f"{format_count(questions, 'question')} in the log, as of log position {position:,}",
         "contests": sections,
         "position": position,
         "digest": season.checkpoint.digest,

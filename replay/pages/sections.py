@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.rules import TAG, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
@@ -40,7 +41,7 @@ from forecast_ledger.replay.pages.page_parts import (
     span_cell,
     subsequent_part,
 )
-from forecast_ledger.replay.pages.pictures import Picture, count, percent, to_svg, without_intervals
+from forecast_ledger.replay.pages.pictures import Picture, percent, to_svg, without_intervals
 from forecast_ledger.replay.pages.possible_ranks import (
     DOUBT,
     PossibleRanks,
@@ -136,7 +137,7 @@ def _with_effects_removed(board: Sequence[Row], ranks: PossibleRanks) -> list[st
     removed = f"{best['participant']} is first{among}, with forecasts on {best['questions']:,}"
     words = (
         "The order of scores compares different questions, and is no order of skill: "
-        f"{first['participant']}, the first, forecast on {only}{done:,} of {count(every, 'question')}; with "
+        f"{first['participant']}, the first, forecast on {only}{done:,} of {format_count(every, 'question')}; with "
         f"additive effects of questions removed, {f'it is first as well{among}' if leads else removed}"
     )
     return [". ".join(filter(None, [words, ranks.sure]))]
@@ -158,7 +159,7 @@ def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
         return ""
     every = int(ranked[0]["completion"].split("/")[1])
     if every < LEAST_CLUSTERS:
-        few = f"{count(every, 'question')} {'is' if every == 1 else 'are'} too few"
+        few = f"{format_count(every, 'question')} {'is' if every == 1 else 'are'} too few"
         return f", but {few} to tell the first from the second"
     untold = intervals and all(row["rank_set_low"] is None for row in intervals)
     return ", but no possible ranks say how sure that is" if untold else ""
@@ -462,7 +463,7 @@ def _participants(projections: Projections, name: str, anchor: str) -> list[Part
         rank = "has no rank" if row["rank"] is None else f"has rank {row['rank']}"
         words = (
             f"{rank} with a score of {number_text(row['score'], of_board)}; forecasts on {done:,} of "
-            f"{count(all_questions, 'question')}, coverage {percent(float(row['coverage']))} of "
+            f"{format_count(all_questions, 'question')}, coverage {percent(float(row['coverage']))} of "
             f"{percent(float(row['attainable']))} attainable"
         )
         words += f"; excluded: {row['excluded']}." if row["excluded"] else "."

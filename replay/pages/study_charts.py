@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import format_fixed
+from forecast_ledger.ledger.core.values import format_count, format_fixed
 from forecast_ledger.projections.boards.contest_groups import answered_at
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.scores.range_kernels import TRANSFORMS
@@ -43,7 +43,6 @@ from forecast_ledger.replay.pages.pictures import (
     Picture,
     chosen,
     completed,
-    count,
     counts_of,
     in_board_order,
     left_out,
@@ -68,11 +67,11 @@ def options(projections: Projections, contest: str) -> Picture | None:
         return None
     who = in_board_order(projections, contest, counts)[0]
     note = (
-        f"{count(counts[who], 'probability', 'probabilities')}, one for each outcome of each forecast on a "
+        f"{format_count(counts[who], 'probability', 'probabilities')}, one for each outcome of each forecast on a "
         "multiple-choice question, grouped. A point on the dashed line: outcomes happened as often as forecast. Lines "
         "are 95% Wilson intervals, as if outcomes were independent; bars count probabilities."
     )
-    note += f" The table calibration_by_option also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
+    note += f" The table calibration_by_option also has {format_count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     title = f"How often outcomes happened to which {who} gave a probability"
     return reliability(title, note, rows, who, [])
 
@@ -88,7 +87,7 @@ def pit(projections: Projections, contest: str) -> Picture | None:
     shown = [chosen(row, columns) for row in rows if row["participant"] == who]
     values, total = numbered(shown, *columns), counts[who]
     outer = sum(row["n"] for row in values if row["from_probability"] == 0 or row["to_probability"] == 1)
-    answers = count(round(total), "answer")
+    answers = format_count(round(total), "answer")
     title = f"{percent(outer, total)} of {answers} fall in the first and the last tenth of forecasts by {who}"
     title = title if total >= LEAST_CLUSTERS else f"Forecasts of {who}: {answers}{_TOO_FEW}"
     note = (
@@ -96,7 +95,7 @@ def pit(projections: Projections, contest: str) -> Picture | None:
         "to the dashed line, and 20% in the outer two: more there suggests that forecasts are too narrow, or, if they "
         "are at one end, too low or too high; fewer, that they are too wide."
     )
-    note += f" The table pit_counts also has {count(len(counts) - 1, 'other')}." * (len(counts) > 1)
+    note += f" The table pit_counts also has {format_count(len(counts) - 1, 'other')}." * (len(counts) > 1)
     x = {"field": "from_probability", "title": "forecast", "bin": {"binned": True, "step": 0.1}, **SHARE}
     bars = {
         "mark": {"type": "bar", "color": PLAIN},
@@ -131,7 +130,7 @@ def intervals(projections: Projections, contest: str) -> Picture | None:
     rows_of_first = [row for row in shown if row["participant"] == names[0]]
     told = min(rows_of_first, key=lambda row: abs(float(row["probability"]) - _AIM))
     probability, held = (percent(float(told[name])) for name in ("probability", "inside_share"))
-    answers = count(told["n"], "answer")
+    answers = format_count(told["n"], "answer")
     title = f"The {probability} intervals of {names[0]} hold {held} of {answers}"
     title = title if told["n"] >= LEAST_CLUSTERS else f"Intervals of {names[0]}: {answers}{_TOO_FEW}"
     note = (

@@ -7,6 +7,7 @@ from math import log2
 from statistics import median
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
@@ -22,7 +23,6 @@ from forecast_ledger.replay.pages.pictures import (
     WIDTH,
     WORSE,
     Picture,
-    count,
     left_out,
     names_axis,
     specify,
@@ -115,7 +115,9 @@ def _question_counts(cells: Any) -> str:
     """Say how many questions each value has."""
     counts = {cell.questions for cell in cells}
     least, most = min(counts), max(counts)
-    return f"Each has {count(most, 'question')}." if least == most else f"Each has {least:,} to {most:,} questions."
+    return (
+        f"Each has {format_count(most, 'question')}." if least == most else f"Each has {least:,} to {most:,} questions."
+    )
 
 
 def _best(field: str, cells: Mapping[tuple[str, str], _Cell], values: Sequence[str]) -> str:
@@ -133,7 +135,7 @@ def _best(field: str, cells: Mapping[tuple[str, str], _Cell], values: Sequence[s
     first = [who for who, number in won.items() if number == max(won.values())]
     if len(first) != 1:
         return f"Relative skill by {field}"
-    return f"{first[0]} has the best relative skill for {won[first[0]]:,} of {count(len(values), field)}"
+    return f"{first[0]} has the best relative skill for {won[first[0]]:,} of {format_count(len(values), field)}"
 
 
 def _by_skill(shown: Sequence[Row]) -> Iterator[tuple[Row, str, float, str]]:

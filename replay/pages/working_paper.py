@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.redaction import redacted
-from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.core.values import format_count, format_instant
 from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -44,7 +44,6 @@ from forecast_ledger.replay.pages.findings import (
     moves,
 )
 from forecast_ledger.replay.pages.lookalikes import lookalikes, plain_id
-from forecast_ledger.replay.pages.pictures import count
 from forecast_ledger.replay.reading.blocks import Block, Heading, Number, Pairs, Table
 from forecast_ledger.replay.reading.board_notes import (
     BOARDS,
@@ -192,8 +191,8 @@ def verdict(verification: Verification) -> str:
     if not head:
         return "The log has no events."
     if wrong:
-        return f"The log can be read, but there {'is' if wrong == 1 else 'are'} {count(wrong, 'finding')}."
-    return f"All {len(verification.results)} checks of {count(head, 'event')} found no fault."
+        return f"The log can be read, but there {'is' if wrong == 1 else 'are'} {format_count(wrong, 'finding')}."
+    return f"All {len(verification.results)} checks of {format_count(head, 'event')} found no fault."
 
 
 def _checks(verification: Verification) -> Section:
@@ -319,7 +318,7 @@ def _late(findings: Findings, facts: Facts) -> Section:
     if imported:
         words.append(f"{_entries(imported)}, imported with a time of receipt that the ledger's clock did not see.")
     if findings.after_close:
-        told = f"{count(findings.after_close, 'forecast')}, recorded at or after the close of the question"
+        told = f"{format_count(findings.after_close, 'forecast')}, recorded at or after the close of the question"
         words.append(f"{told}, and {'claims' if findings.after_close == 1 else 'claim'} to be made before it.")
     sheets = [_after_close(findings)] * bool(findings.after_close)
     columns = ["log position", "type", "claims", "recorded", "late by", "says"]
@@ -370,7 +369,7 @@ def _claimed(number: int) -> str:
 
 
 def _entries(number: int) -> str:
-    return count(number, "entry", "entries")
+    return format_count(number, "entry", "entries")
 
 
 def _followed(corrections: Sequence[Correction], sealed: set[int]) -> list[Correction]:
@@ -579,8 +578,8 @@ def duration(micros: int) -> str:
         if remaining >= size:
             smaller, below = _FINE[index + 1]
             parts = [
-                count(remaining // size, unit),
-                *([count(remaining % size // below, smaller)] if remaining % size // below else []),
+                format_count(remaining // size, unit),
+                *([format_count(remaining % size // below, smaller)] if remaining % size // below else []),
             ]
             return sign + " ".join(parts)
     seconds = f"{remaining / 10**6:.6f}".rstrip("0").rstrip(".")

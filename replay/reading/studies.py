@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import structs
 
 from forecast_ledger.ledger.core.hints import listed
-from forecast_ledger.ledger.core.values import read_duration
+from forecast_ledger.ledger.core.values import format_count, read_duration
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import ALONE, MOST_CLUSTERS, TAG, RuleSet, inconsistency
 from forecast_ledger.projections.core.arrays import BoolArray, int64_array
@@ -149,11 +149,13 @@ def _regrouped(facts: Facts, cluster: Mapping[str, str]) -> Facts:
 def describe_samples(rules: RuleSet, units: Units) -> str:
     """Return what is drawn in samples of questions, and what that assumes."""
     questions = int((units.unit >= 0).sum())
+    if questions == 1:
+        return "1 question, by itself"
     if units.size == questions and len(units.counts) == 1:
         named = "" if rules.clusters == (ALONE,) else f"; no two have the same {rules.clusters[0].removeprefix(TAG)}"
         return f"{questions:,} questions, each by itself, as if none had anything in common{named}"
     names = (field.removeprefix(TAG) for field in rules.clusters)
-    by = [f"{count:,} clusters by {name}" for name, count in zip(names, units.counts, strict=True)]
+    by = [f"{format_count(count, 'cluster')} by {name}" for name, count in zip(names, units.counts, strict=True)]
     return f"{questions:,} questions in {' and '.join(by)}, as if no two clusters had anything in common"
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import DAY, format_instant
+from forecast_ledger.ledger.core.values import DAY, format_count, format_instant
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -81,7 +81,7 @@ def rule_words(rules: RuleSet, kind: str) -> str:
 def _forecast_words(forecasts: Forecasts, boundaries: Mapping[str, str]) -> Iterator[str]:
     table, shape = forecasts.table, forecasts.shape
     of_kind = f" of {_KINDS[forecasts.kind]} questions" * bool(forecasts.where)
-    yield f"{table.title}: {_count(len(table.lines), 'row')}{of_kind}"
+    yield f"{table.title}: {format_count(len(table.lines), 'row')}{of_kind}"
     how = {"probability": forecasts.numbers.words, "value": forecasts.numbers.words, **boundaries}
     how["time"] = "" if forecasts.times is None else forecasts.times.words
     yield from _role_words(forecasts.roles, how)
@@ -102,7 +102,7 @@ def _answer_words(
     forecasts: Forecasts, told: Answers, boundaries: Mapping[str, str], options: Options
 ) -> Iterator[str]:
     if told.table is not forecasts.table:
-        yield f"{told.table.title}: {_count(len(told.table.lines), 'row')}"
+        yield f"{told.table.title}: {format_count(len(told.table.lines), 'row')}"
         yield from _role_words(told.roles, boundaries)
         yield from _unused(told.table, told.roles, ())
     texts = answer_texts(forecasts, told)
@@ -122,13 +122,13 @@ def _question_words(forecasts: Forecasts) -> Iterator[str]:
     questions, people = ({getattr(item, name) for item in items} for name in ("question", "forecaster"))
     apart = forecasts.kind == "binary"  # other forecasts are made of several rows or cells
     made = {(item.question, item.forecaster, item.time, item.row if apart else 0) for item in items}
-    kind = f"{_KINDS[forecasts.kind]} question"
-    yield f"{_count(len(questions), kind)}, {_count(len(people), 'forecaster')}, {_count(len(made), 'forecast')}"
+    counts = {f"{_KINDS[forecasts.kind]} question": questions, "forecaster": people, "forecast": made}
+    yield ", ".join(format_count(len(each), noun) for noun, each in counts.items())
     rows, who = {item.row for item in items}, forecasts.table.texts(forecasts.columns("forecaster"))
     answers = {row for row, name in enumerate(who) if forecasts.answer_row and name == forecasts.answer_row}
     blank = [line for row, line in enumerate(forecasts.table.lines) if row not in rows | answers]
     if blank:
-        rows_left, first = _count(len(blank), "row"), f"{forecasts.table.unit} {blank[0]}"
+        rows_left, first = format_count(len(blank), "row"), f"{forecasts.table.unit} {blank[0]}"
         yield f"no forecast is made of {rows_left} without a number, a question or a forecaster; the first is {first}"
 
 
@@ -160,10 +160,6 @@ def _line(role: str, columns: str, how: str) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST]) + f" and {len(names) - _MOST:,} more" * (len(names) > _MOST)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 class Step(NamedTuple):

@@ -41,6 +41,18 @@ def test_samples_are_told_with_what_they_assume(clusters: tuple[str, ...], words
     assert sample_notes(projections(*clusters), "cup") == [f"samples draw {words}"]
 
 
+@pytest.mark.parametrize("clusters", [("question",), ("group",), ("tag:week", "tag:place")])
+def test_one_question_is_told_in_the_singular(clusters: tuple[str, ...]) -> None:
+    """There is nothing that it could have in common with another, whatever the clusters."""
+    assert sample_notes(projections(*clusters, weeks=1, count=1), "cup") == ["samples draw 1 question, by itself"]
+
+
+def test_one_cluster_is_told_in_the_singular() -> None:
+    """Two questions of one week, in two places."""
+    words = "2 questions in 1 cluster by week and 2 clusters by place, as if no two clusters had anything in common"
+    assert sample_notes(projections("tag:week", "tag:place", weeks=1), "cup") == [f"samples draw {words}"]
+
+
 def test_a_warning_names_the_days_and_what_to_do() -> None:
     """Ten days, of which every second is a good one, are far from chance; drawn by week there is nothing to warn of."""
     [_, warning] = sample_notes(projections("question", weeks=10), "cup")
