@@ -7,7 +7,7 @@ each answer, what the board would be without later ones.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -33,15 +33,17 @@ from forecast_ledger.projections.boards.score_sums import (
     with_bounds,
 )
 from forecast_ledger.projections.boards.totals import NO_SCORES, Tally, TermsOf, tallies_of_bounds, tallies_of_sums
-from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
+from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
 from forecast_ledger.projections.scores.time_weighted import group_questions
 
 # --- Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many.
 #
 # Boards as the answers came follow from them: after each answer, what the board would be without later ones.
+
+_Result = TypeVar("_Result")
 
 
 class ContestScores(NamedTuple):
@@ -52,10 +54,14 @@ class ContestScores(NamedTuple):
 
 
 class ScoredGroup(NamedTuple):
-    """The scores of several contests with the same rule set, in the order of `names`, their ids."""
+    """The scores of several contests with the same rule set, in the order of `names`, their ids.
+
+    like: for each, the first contest with the same scores; see `first_alike`.
+    """
 
     names: list[str]
     contests: list[Contest]
+    like: list[str]
     questions: Questions
     rows: time_weighted.Scores
 
@@ -76,8 +82,11 @@ class ScoredGroup(NamedTuple):
 
     def tallies(self, consensus: int) -> dict[str, totals.Tally]:
         """Return the tally of each contest. consensus: the participant code of the consensus."""
-        tallies = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
-        return by_contest(self.names, tallies)
+        rows = self.rows.rows(
+            np.flatnonzero(_are_first(self.names, self.like)[self.questions.contest[self.rows.question]])
+        )
+        tallies = totals.tallies(self.rules, self.questions, rows, consensus, self.questions.contest)
+        return _for_each(self.names, self.like, by_contest(self.names, tallies))
 
 
 def by_contest(names: list[str], tallies: list[totals.Tally]) -> dict[str, totals.Tally]:
@@ -96,27 +105,100 @@ def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:
 
 def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     """Score contests with the same rule set."""
-    contests = [facts.contests[name] for name in names]
-    questions = scored_questions(facts, *contests)
-    return ScoredGroup(names, contests, questions, time_weighted.scores(facts, contests, questions, chunk))
+    like = first_alike(facts, names)
+    unlike, contests = [*dict.fromkeys(like)], [facts.contests[name] for name in names]
+    scored = [facts.contests[name] for name in unlike]
+    questions = scored_questions(facts, *scored)
+    rows = time_weighted.scores(facts, scored, questions, chunk)
+    if len(unlike) < len(names):
+        questions, rows = _repeated(questions, rows, _numbers(unlike, like))
+    return ScoredGroup(names, contests, like, questions, rows)
+
+
+def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:
+    """Return, for each contest of one rule set, the first of them that has the same scores.
+
+    These are contests that are computed as of one log position, score the same questions at the same instants and with
+    the same weights, and have the same members.
+    """
+    first: dict[tuple[object, ...], str] = {}
+    like = []
+    for name in names:
+        contest, key = facts.contests[name], tuple[object, ...]()
+        if len(names) > 1:
+            entries = frozenset(entry[1:] for entry in contest.entries.values())  # wherever they are in the log
+            key = (contest.as_of(facts), entries, frozenset(non_members(contest)))
+        like.append(first.setdefault(key, name))
+    return like
+
+
+def _are_first(names: list[str], like: list[str]) -> BoolArray:
+    """Return which contests are the first that are alike, shape (n,)."""
+    return np.array([name == first for name, first in zip(names, like, strict=True)], bool)
+
+
+def _for_each(names: list[str], like: list[str], of_first: dict[str, _Result]) -> dict[str, _Result]:
+    """Return the result of each contest, which that of the first one alike is."""
+    return {name: of_first[first] for name, first in zip(names, like, strict=True)}
+
+
+def _repeated(
+    questions: Questions, rows: time_weighted.Scores, which: Int64Array
+) -> tuple[Questions, time_weighted.Scores]:
+    """Return the questions and scores of each contest, of those that were scored. which: the index of each in these."""
+    index, contest = _rows_of_each(questions.contest, which)
+    first = np.searchsorted(questions.contest, which)  # question of each contest, before and after
+    new_first = np.searchsorted(contest, np.arange(len(which)))
+    row_index, row_contest = _rows_of_each(questions.contest[rows.question], which)
+    repeated = rows.rows(row_index)
+    moved = repeated.question + (new_first - first)[row_contest]
+    return replace(questions.take(index), contest=contest), repeated._replace(question=moved)
+
+
+def _rows_of_each(contest: Int64Array, which: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the indices of the rows of each of some contests, and the index of the contest of each of these.
+
+    contest: index of the contest of each row, rising. which: contests, by this index, in any order and repeated.
+    """
+    limits = np.searchsorted(contest, np.arange(int(which.max(initial=-1)) + 2))
+    lengths = np.diff(limits)[which]
+    begins = np.repeat(limits[which] - (np.cumsum(lengths) - lengths), lengths)
+    return np.arange(len(begins)) + begins, np.repeat(np.arange(len(which)), lengths)
 
 
 def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
     """Return the Brier samples of contests with the same rule set."""
-    return SampledGroup(names, *sample_contests(facts, [facts.contests[name] for name in names], chunk))
+    like = first_alike(facts, names)
+    unlike = [*dict.fromkeys(like)]
+    contest, question, sample, owners = sample_contests(facts, [facts.contests[name] for name in unlike], chunk)
+    if len(unlike) < len(names):
+        order = stable_order(contest)
+        index, contest = _rows_of_each(contest[order], _numbers(unlike, like))
+        question, sample = question[order[index]], sample.take(order[index])
+    return SampledGroup(names, like, contest, question, sample, owners)
 
 
 class SampledGroup(NamedTuple):
     """The Brier samples of several contests. names: their ids. contest: index of the contest of each row.
 
-    question: code of each row.
+    like: as in `ScoredGroup`. question: code of each row.
     """
 
     names: list[str]
+    like: list[str]
     contest: Int64Array
     question: Int64Array
     sample: brier.Sample
     owners: int
+
+    def unlike(self) -> Self:
+        """Return the samples of the first contests that are alike; the others have none."""
+        rows = np.flatnonzero(_are_first(self.names, self.like)[self.contest])
+        return self._replace(contest=self.contest[rows], question=self.question[rows], sample=self.sample.take(rows))
+
+    def for_each(self, of_first: dict[str, _Result]) -> dict[str, _Result]:
+        """Return the result of each contest, given those of `unlike`."""
+        return _for_each(self.names, self.like, of_first)
 
     def samples(self) -> dict[str, ContestSample]:
         """Return the sample of each contest."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -301,11 +301,19 @@ class Questions:
         """Return some of the questions."""
         return type(self)(*(getattr(self, field.name)[part] for field in fields(self)))
 
+    def take(self, index: Int64Array) -> Self:
+        """Return the questions at these indices."""
+        return type(self)(*(_taken(getattr(self, field.name), index) for field in fields(self)))
+
     def as_scored(self, chance: Int64Array, question: Int64Array) -> Int64Array:
         """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""
         least = np.maximum(chance + self.added[question], self.least[question])
         within: Int64Array = np.minimum(least, self.greatest[question])
         return within
+
+
+def _taken(column: Any, index: Int64Array) -> Any:
+    return column[index] if isinstance(column, np.ndarray) else [column[number] for number in index.tolist()]
 
 
 def scored_questions(facts: Facts, *contests: Contest) -> Questions:

@@ -182,20 +182,20 @@ class Analysis:
         return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     @cached_property
-    def _summed_groups(self) -> list[SummedSamples]:
-        return [group.summed() for group in self.sampled_groups]
+    def _summed_groups(self) -> list[tuple[SampledGroup, SummedSamples]]:
+        return [(group, group.unlike().summed()) for group in self.sampled_groups]
 
     def aggregate_all(self) -> None:
         """Compute the Brier aggregates of every contest, unless all are cached."""
         if not self.cached.aggregates.keys() >= self.facts.contests.keys():
-            for group in self._summed_groups:
-                self.cached.aggregates = group.aggregates() | self.cached.aggregates
+            for group, sums in self._summed_groups:
+                self.cached.aggregates = group.for_each(sums.aggregates()) | self.cached.aggregates
 
     def calibrate_all(self) -> None:
         """Compute the calibration of every contest, unless all are cached."""
         if not self.cached.calibration.keys() >= self.facts.contests.keys():
-            for group in self._summed_groups:
-                self.cached.calibration = group.calibration() | self.cached.calibration
+            for group, sums in self._summed_groups:
+                self.cached.calibration = group.for_each(sums.calibration()) | self.cached.calibration
 
     @cached_property
     def design_parts(self) -> list[DesignPart]:

@@ -118,7 +118,7 @@ def test_samples_of_contests_keep_their_owners(seed: int) -> None:
         contest = [place for place, name in enumerate(own) for _ in rows[name][number]]
         sample = sample_of([row for name in own for row in rows[name][number]])
         contests = np.array(contest, np.int64)
-        parts.append(SampledGroup(own, contests, np.zeros_like(contests), sample, owners).summed())
+        parts.append(SampledGroup(own, own, contests, np.zeros_like(contests), sample, owners).summed())
     whole = add_samples(names, random.sample(parts, 3))
     found, bins = whole.aggregates(), whole.calibration()
     assert [*found] == [*bins] == names

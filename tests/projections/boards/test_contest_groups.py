@@ -117,6 +117,46 @@ def test_a_hundred_contests_are_scored_as_one(monkeypatch: pytest.MonkeyPatch) -
     assert [len(names) for names in contests_by_rules(projections.facts, projections.contests)] in ([25, 75], [75, 25])
 
 
+def _one_of_many(number: int) -> list[Any]:
+    """Return a contest that differs from others with the same rule set in one thing at most, which the number says."""
+    name = f"c{number:02}"
+    spot = {"spot_at": day(15)} if number % 7 == 3 else {}
+    commands: list[Any] = [contest(name, rules="peer-2024-03", pool=number)]
+    commands += [entry(name, "rain"), entry(name, "snow", weight="0.5" if number % 7 == 1 else "1", **spot)]
+    commands += [entry(name, "hail")] * (number % 7 == 2)
+    commands += [enrolment(name, "bot", bot=number % 7 == 4), exclusion(name, "bob", level="no_prize")]
+    return commands
+
+
+def test_contests_that_are_alike_are_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contests are alike but for the prize pool; others differ in a weight, a question, a spot, a member or a seal."""
+    scored, real = list[list[str]](), time_weighted.scores
+
+    def counting(facts: Any, contests: Any, *others: Any) -> Any:
+        scored.append([each.opened.contest for each in contests])
+        return real(facts, contests, *others)
+
+    names = [f"c{number:02}" for number in range(14)]
+    commands: list[Any] = [opened(name) for name in ("rain", "snow", "hail")]
+    commands += [command for number in range(14) for command in _one_of_many(number)]
+    for who, chance in (("ada", "0.8"), ("bob", "0.5"), ("bot", "0.1")):
+        commands += [forecast(question, who, probability=chance) for question in ("rain", "snow", "hail")]
+    commands += [resolution("rain"), resolution("snow", outcome="no"), finalization("c05"), finalization("c12")]
+    commands += [resolution("hail")]
+    together = oracle.projected(*commands)
+    alone = {}
+    for name in names:
+        own = [command for command in commands if getattr(command, "contest", name) == name]
+        alone[name] = oracle.projected(*own)
+    monkeypatch.setattr(time_weighted, "scores", counting)
+    for table in ("scores", "leaderboard", "prizes", "brier", "calibration", "score_parts"):
+        rows = [*together.table(table).rows()]
+        for name in names:
+            assert [row for row in rows if row["contest"] == name] == [*alone[name].table(table).rows()], (table, name)
+    assert scored[0] == ["c00", "c01", "c02", "c03", "c04", "c05", "c12"]
+    assert len(scored) == 1 + len(names)
+
+
 def test_closing_early_counts_from_when_it_was_recorded() -> None:
     """A board sealed before it goes by the scheduled close."""
     commands: list[Any] = [opened("rain"), *(contest(name, rules="baseline") for name in NAMES[:2])]
