@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.leaderboard import BoardRow
-from forecast_ledger.projections.core.between import Between, InDoubt, Number
 from forecast_ledger.projections.core.late_fractions import LateFraction, bounds_of, integers_in_proportion
-from forecast_ledger.projections.core.powers import apportion, magnitudes_in_proportion
+from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
 
 SHARE_UNITS = 10**9  # units in 1

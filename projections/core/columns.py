@@ -90,10 +90,10 @@ def columns_of_rows(rows: list[Any], columns: Sequence[Column]) -> list[Values]:
     return [ids(values) if each.kind == "id" else values for each, values in zip(columns, transposed, strict=True)]
 
 
-def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
+def join_numbers(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
     """Return the pages of a column joined; a list unless all pages are of one type.
 
-    >>> concatenate([int64_array([1]), [2]]), concatenate([int64_array([1]), int64_array([2])])
+    >>> join_numbers([int64_array([1]), [2]]), join_numbers([int64_array([1]), int64_array([2])])
     ([1, 2], array([1, 2]))
     """
     pages = [page for page in pages if row_count(page)] or pages[:1]
@@ -141,7 +141,7 @@ def join_values(pages: Sequence[Values]) -> Values:
     id_pages = [page for page in pages if isinstance(page, Ids)]
     if len(id_pages) == len(pages):
         return join_ids(id_pages)
-    return concatenate([page for page in pages if not isinstance(page, Ids)])
+    return join_numbers([page for page in pages if not isinstance(page, Ids)])
 
 
 def none_where_negative(numbers: Int64Array) -> Values:

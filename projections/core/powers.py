@@ -1,9 +1,8 @@
-"""Arithmetic whose results are the same integers on every machine: roots, logarithms, powers, shares.
+"""Arithmetic whose results are the same integers on every machine: roots, logarithms and powers.
 
 It uses Python integers and `decimal` only, no binary floating point.
 """
 
-from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -11,8 +10,7 @@ from math import floor, isqrt
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
-from forecast_ledger.projections.core.between import Number
-from forecast_ledger.projections.core.late_fractions import integers_in_proportion, to_decimal
+from forecast_ledger.projections.core.late_fractions import to_decimal
 
 QUANTUM = 10**12  # units in 1: logarithms
 _KEPT = 1 << 16  # logarithms: forecasts repeat numbers
@@ -109,46 +107,6 @@ def raised(base: str, exponent: Decimal) -> Decimal:
     (Decimal('8.00000000000000000000000000000'), Decimal('1'))
     """
     return _POWER.plus(WIDE.exp(exponent if base == "e" else WIDE.multiply(exponent, LN_2)))
-
-
-def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
-    """Return integers in exact proportion to values; a value below 1e-60 of the largest counts as 0.
-
-    >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
-    [3, 2, 0]
-    """
-    return integers_in_proportion(magnitudes_in_proportion(values))
-
-
-def magnitudes_in_proportion(values: Sequence[Magnitude]) -> list[Fraction]:
-    """Return numbers below 10 in exact proportion to values; a value below 1e-60 of the largest counts as 0."""
-    top = max((value.exponent for value in values if value.positive), default=0)
-    return [
-        value.mantissa * Fraction(10) ** (value.exponent - top)
-        if value.positive and value.exponent > top - 60
-        else Fraction(0)
-        for value in values
-    ]
-
-
-def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
-    """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
-
-    If remainders are equal, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
-    every weight is 0, every part is 0. Raises InDoubt if bounds of weights do not decide a part.
-
-    >>> apportion(100, [1, 1, 1])
-    [34, 33, 33]
-    """
-    total = sum(weights)
-    if not total:
-        return [0] * len(weights)
-    divided = [divmod(amount * weight, total) for weight in weights]
-    parts = [quotient for quotient, _ in divided]
-    by_remainder = sorted(range(len(parts)), key=lambda i: (-divided[i][1], i))
-    for i in by_remainder[: amount - sum(parts)]:
-        parts[i] += 1
-    return parts
 
 
 def _twice_atanh(numerator: int, denominator: int) -> int:

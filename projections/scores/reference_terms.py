@@ -20,7 +20,7 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many, int64_array
-from forecast_ledger.projections.core.powers import apportion
+from forecast_ledger.projections.core.proportions import apportion
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import (
     CHANCE,

@@ -29,10 +29,10 @@ from forecast_ledger.projections.core.arrays import (
     run_starts,
     stable_order,
 )
-from forecast_ledger.projections.core.between import InDoubt
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.core.estimates import matrix_product, wide_matrix_product
 from forecast_ledger.projections.core.powers import root_half_even
+from forecast_ledger.projections.core.proportions import InDoubt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import NAMED, lower_is_better

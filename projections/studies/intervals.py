@@ -18,9 +18,9 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
 from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
-from forecast_ledger.projections.core.between import Between, InDoubt, Number
 from forecast_ledger.projections.core.columns import POINTS
-from forecast_ledger.projections.core.powers import ZERO, magnitudes_to_integers
+from forecast_ledger.projections.core.powers import ZERO
+from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.clusters import units_of

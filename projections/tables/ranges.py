@@ -16,7 +16,7 @@ from forecast_ledger.projections.core.columns import (
     Ids,
     Values,
     columns_of_rows,
-    concatenate,
+    join_numbers,
     plain_values,
     round_to_points,
 )
@@ -75,7 +75,7 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
             for parts in interval_scores(analysis.facts, group.contests, group.questions, analysis.chunk):
                 codes.append(contests[group.questions.contest[parts.whole.question]])
                 columns.append(_columns(group, parts))
-    question, participant, *numbers = (concatenate(pages) for pages in zip(*columns, strict=True))
+    question, participant, *numbers = (join_numbers(pages) for pages in zip(*columns, strict=True))
     return [
         Ids(np.concatenate(codes), analysis.contests),
         Ids(np.asarray(question), analysis.facts.question_codes.labels),

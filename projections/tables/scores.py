@@ -21,7 +21,7 @@ from forecast_ledger.projections.core.columns import (
     Ids,
     Values,
     columns_of_rows,
-    concatenate,
+    join_numbers,
     none_where_negative,
     round_to_points,
 )
@@ -100,7 +100,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
         none_where_negative(peers),
         term,
         units,
-        concatenate(contributions),
+        join_numbers(contributions),
     ]
 
 
@@ -194,7 +194,7 @@ def scores_values(analysis: Analysis) -> list[Values]:
             _contributions(questions, rows.question, rows.numerator),
             _denominators(questions, rows.question, score),
         ))  # fmt: skip
-    question, participant, *numbers = (concatenate(pages) for pages in zip(*columns, strict=True))
+    question, participant, *numbers = (join_numbers(pages) for pages in zip(*columns, strict=True))
     return [
         Ids(np.concatenate(codes), analysis.contests),
         Ids(np.asarray(question), facts.question_codes.labels),

@@ -16,7 +16,8 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, TOO_FEW, Board
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import missing_scores
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
-from forecast_ledger.projections.core.powers import Magnitude, magnitudes_to_integers
+from forecast_ledger.projections.core.powers import Magnitude
+from forecast_ledger.projections.core.proportions import magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better

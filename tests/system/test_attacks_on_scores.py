@@ -20,7 +20,8 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.powers import ZERO, Magnitude, magnitudes_to_integers
+from forecast_ledger.projections.core.powers import ZERO, Magnitude
+from forecast_ledger.projections.core.proportions import magnitudes_to_integers
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import facts

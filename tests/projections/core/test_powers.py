@@ -1,20 +1,20 @@
-"""Tests of roots, logarithms, powers and shares, against slow and independent arithmetic."""
+"""Tests of roots, logarithms and powers, against slow and independent arithmetic."""
 
 from decimal import Context, FloatOperation, Inexact, localcontext
 from fractions import Fraction
-from math import factorial, gcd
+from math import factorial
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecast_ledger.projections.core import powers
+from forecast_ledger.projections.core.proportions import magnitudes_to_integers
 
 GUARD = 10**45  # units in 1 of the slow computation: 33 digits finer than the quantum
 BILLION = 10**9
 NATURAL = st.integers(1, BILLION)
 FACTORS = st.fractions(0, 1, max_denominator=10**12)
-WEIGHTS = st.lists(st.integers(0, 10**20), min_size=1, max_size=12)
 
 
 def twice_atanh(numerator: int, denominator: int) -> int:
@@ -163,25 +163,6 @@ def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
     assert 1 <= low.mantissa < 10
 
 
-@given(st.lists(FACTORS, max_size=8))
-def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction]) -> None:
-    """The integers are the smallest in that proportion."""
-    whole = powers.magnitudes_to_integers([powers.power(factor, "e", Fraction(0)) for factor in factors])
-    shares = {Fraction(part) / factor for part, factor in zip(whole, factors, strict=True) if factor}
-    assert len(shares) <= 1
-    assert [part == 0 for part in whole] == [factor == 0 for factor in factors]
-    assert gcd(*whole) in {0, 1}
-
-
-def test_a_magnitude_far_below_the_largest_counts_as_0() -> None:
-    """A part of less than 1e-60 of the largest counts as 0; no prize has ever been paid in such a small unit."""
-    takes = [powers.power(Fraction(1, 10**places), "e", Fraction(0)) for places in (0, 59, 61, 10_000)]
-    assert powers.magnitudes_to_integers(takes) == [10**59, 1, 0, 0]
-    assert powers.magnitudes_to_integers([takes[3]]) == [1]
-    assert powers.magnitudes_to_integers([powers.ZERO, powers.ZERO]) == [0, 0]
-    assert powers.magnitudes_to_integers([]) == []
-
-
 def test_a_callers_decimal_context_changes_nothing() -> None:
     """A context with three digits and a trap for every rounding, set by the calling program, does not change the
     integers.
@@ -193,68 +174,9 @@ def test_a_callers_decimal_context_changes_nothing() -> None:
             powers.ln_fixed(123_456_789, BILLION),
             powers.log2_fixed(3, 7),
             third,
-            powers.magnitudes_to_integers([third, powers.ZERO]),
+            magnitudes_to_integers([third, powers.ZERO]),
         ]
 
     plainly = reckoned()
     with localcontext(Context(prec=3, traps=[Inexact, FloatOperation])):
         assert reckoned() == plainly
-
-
-@pytest.mark.parametrize(
-    ("amount", "weights", "parts"),
-    [
-        (100, [1, 1, 1], [34, 33, 33]),
-        (200, [1, 1, 1], [67, 67, 66]),
-        (1, [1, 1], [1, 0]),
-        (3, [2, 2], [2, 1]),
-        (10, [0, 3, 0], [0, 10, 0]),
-        (0, [5, 5], [0, 0]),
-        (10, [0, 0], [0, 0]),
-        (10, [], []),
-        (5, [1, 3], [1, 4]),  # 1.25 and 3.75: the larger remainder, although later
-        (7, [10**30, 10**30 + 1], [3, 4]),  # equal in a double
-        # Metaculus, Tournament Scoring: takes 0.663, 4.782, 0.275, 0.417 of a pool of 1000 whole dollars
-        (1000, [663, 4782, 275, 417], [108, 779, 45, 68]),
-    ],
-)
-def test_an_amount_is_divided_by_largest_remainder(amount: int, weights: list[int], parts: list[int]) -> None:
-    """Every part gets its whole units; the rest goes one unit each in order of remainder, of equal remainders to the
-    first.
-    """
-    assert powers.apportion(amount, weights) == parts
-
-
-@given(st.integers(0, 10**15), WEIGHTS)
-def test_the_parts_sum_to_the_amount(amount: int, weights: list[int]) -> None:
-    """The sum is exact to the last unit, unless all weights are 0."""
-    assert sum(powers.apportion(amount, weights)) == (amount if any(weights) else 0)
-
-
-@given(st.integers(0, 10**15), WEIGHTS)
-def test_every_part_is_within_one_unit_of_its_share(amount: int, weights: list[int]) -> None:
-    """A participant without weight gets nothing."""
-    assume(any(weights))
-    for part, weight in zip(powers.apportion(amount, weights), weights, strict=True):
-        assert abs(part - Fraction(amount * weight, sum(weights))) < 1
-        assert weight or not part
-
-
-@given(st.integers(0, 10**6), st.lists(st.integers(0, 5), min_size=1, max_size=12))
-def test_larger_remainders_go_first_and_equal_ones_in_order(amount: int, weights: list[int]) -> None:
-    """A participant who gets one more unit has a larger remainder than one who does not, or an equal one and comes
-    earlier.
-    """
-    assume(any(weights))
-    shares = [Fraction(amount * weight, sum(weights)) for weight in weights]
-    parts = powers.apportion(amount, weights)
-    places = [(-(share % 1), place) for place, share in enumerate(shares)]
-    favoured = [place for place, part, share in zip(places, parts, shares, strict=True) if part > share // 1]
-    others = [place for place, part, share in zip(places, parts, shares, strict=True) if part == share // 1]
-    assert not favoured or not others or max(favoured) < min(others)
-
-
-@given(st.integers(0, 10**15), WEIGHTS, st.integers(1, 10**20))
-def test_the_unit_of_the_weights_does_not_matter(amount: int, weights: list[int], factor: int) -> None:
-    """Points, thousandths of points and other multiples divide a pool in the same way."""
-    assert powers.apportion(amount, [weight * factor for weight in weights]) == powers.apportion(amount, weights)

@@ -19,8 +19,8 @@ from forecast_ledger.projections.core.columns import (
     Column,
     Ids,
     Values,
-    concatenate,
     ids,
+    join_numbers,
     plain_values,
     printed_values,
 )
@@ -312,11 +312,11 @@ def test_a_column_of_wide_integers_equals_one_of_python_integers(one: list[int],
     assert whole(uncarried).digest() == whole(mine).digest()
     assert [row["it"] for row in whole(mine).rows()] == [str(number) for number in one]
     assert list(whole(mine).rows_at(np.arange(len(one))[::-1]).plain()) == [(number,) for number in one[::-1]]
-    both, most = concatenate([mine, theirs]), min(len(one), len(other))
+    both, most = join_numbers([mine, theirs]), min(len(one), len(other))
     assert (plain_values(both), len(whole(both))) == (one + other, len(one) + len(other))
     same = next((i for i in range(most) if one[i] != other[i]), most)
     assert whole(mine).common(whole(theirs), most) == same
-    assert plain_values(concatenate([mine, other, column([5])])) == [*one, *other, 5]
+    assert plain_values(join_numbers([mine, other, column([5])])) == [*one, *other, 5]
 
 
 def test_sorting_a_sorted_table_returns_the_same_table() -> None:

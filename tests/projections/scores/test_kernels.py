@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
-from forecast_ledger.projections.core.powers import apportion
+from forecast_ledger.projections.core.proportions import apportion
 from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, OF_SQUARES, Kernel, Uniform, Unit
 from forecast_ledger.projections.scores.range_kernels import Numbers, fraction_of, quantum

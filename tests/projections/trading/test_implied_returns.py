@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.powers import apportion
+from forecast_ledger.projections.core.proportions import apportion
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.projections.trading.arena import returns_at

@@ -1,12 +1,17 @@
-"""Integers that are known to lie between two others; a question that the bounds do not answer raises InDoubt.
+"""Division in proportion: integers in proportion to numbers, and parts of an amount by weights or bounds of weights.
 
-They stand for exact integers in the division of a pool, so that the same functions divide by either. After InDoubt, the
-pool is divided again with closer bounds, or with the integers: unlike a number of `late_fractions`, a Between cannot
-compute its own.
+A Between is an integer that is known to lie between two others; what the bounds do not answer raises InDoubt. They
+stand for exact integers in the division of a pool, so that the same functions divide by either. After InDoubt, the pool
+is divided again with closer bounds, or with the integers: unlike a number of `late_fractions`, a Between cannot compute
+its own.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
 from typing import Any, Self
+
+from forecast_ledger.projections.core.late_fractions import integers_in_proportion
+from forecast_ledger.projections.core.powers import Magnitude
 
 Number = Any  # an integer or a Between
 
@@ -27,7 +32,7 @@ class Between:
     >>> third > Between(330, 340)
     Traceback (most recent call last):
     ...
-    forecast_ledger.projections.core.between.InDoubt
+    forecast_ledger.projections.core.proportions.InDoubt
     """
 
     __slots__ = ("high", "low", "name")
@@ -97,3 +102,44 @@ class Between:
 
 def _between(number: Number) -> Between:
     return number if isinstance(number, Between) else Between(number, number)
+
+
+def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
+    """Return integers in exact proportion to values; a value below 1e-60 of the largest counts as 0.
+
+    >>> from forecast_ledger.projections.core.powers import power
+    >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
+    [3, 2, 0]
+    """
+    return integers_in_proportion(magnitudes_in_proportion(values))
+
+
+def magnitudes_in_proportion(values: Sequence[Magnitude]) -> list[Fraction]:
+    """Return numbers below 10 in exact proportion to values; a value below 1e-60 of the largest counts as 0."""
+    top = max((value.exponent for value in values if value.positive), default=0)
+    return [
+        value.mantissa * Fraction(10) ** (value.exponent - top)
+        if value.positive and value.exponent > top - 60
+        else Fraction(0)
+        for value in values
+    ]
+
+
+def apportion(amount: int, weights: Sequence[Number]) -> list[int]:
+    """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
+
+    If remainders are equal, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
+    every weight is 0, every part is 0. Raises InDoubt if bounds of weights do not decide a part.
+
+    >>> apportion(100, [1, 1, 1])
+    [34, 33, 33]
+    """
+    total = sum(weights)
+    if not total:
+        return [0] * len(weights)
+    divided = [divmod(amount * weight, total) for weight in weights]
+    parts = [quotient for quotient, _ in divided]
+    by_remainder = sorted(range(len(parts)), key=lambda i: (-divided[i][1], i))
+    for i in by_remainder[: amount - sum(parts)]:
+        parts[i] += 1
+    return parts
