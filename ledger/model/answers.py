@@ -36,7 +36,7 @@ def exact_share(payout: int, payout_unit: int) -> Fraction:
 
 def exact_shares(payouts: Iterable[int], payout_unit: int) -> tuple[Fraction, ...]:
     """Return `exact_share` of each payout of an event."""
-    return tuple(exact_share(payout, payout_unit) for payout in payouts)
+    return tuple([exact_share(payout, payout_unit) for payout in payouts])
 
 
 def number_of_answer(kind: QuestionKind, span: NumericRange | None, value: str) -> str:

@@ -6,6 +6,7 @@ does not exist raises KeyError.
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from forecast_ledger.ledger.core.values import PROBABILITY
@@ -144,10 +145,18 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
 
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
     code = facts.question_codes.codes[event.question]
-    outcomes = range(len(facts.questions[code].outcomes))
-    paid = exact_shares(event.payouts, event.payout_unit)
-    facts.books.payouts[code] = paid or tuple(_PAID if i == event.outcome else _LOST for i in outcomes)
-    facts.books.rulings.append(Ruling(position, event.at, code, facts.books.payouts[code]))
+    if event.payouts:
+        paid = exact_shares(event.payouts, event.payout_unit)
+    else:
+        paid = _paid_alone(event.outcome, len(facts.questions[code].outcomes))
+    facts.books.payouts[code] = paid
+    facts.books.rulings.append(Ruling(position, event.at, code, paid))
+
+
+@lru_cache
+def _paid_alone(outcome: int, outcomes: int) -> tuple[Fraction, ...]:
+    """Return the payouts of a question's outcomes of which one happened."""
+    return tuple(_PAID if number == outcome else _LOST for number in range(outcomes))
 
 
 def _unresolved(facts: Facts, position: int, event: events.QuestionAnnulled | events.ResolutionRevoked) -> None:

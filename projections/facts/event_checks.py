@@ -87,6 +87,7 @@ _INSTANTS = {
     "spot_at",
     "grace_ends_at",
 }
+_CALENDAR, _SUMMABLE = (FIRST_INSTANT, LAST_INSTANT), (-4 * LARGEST_HOLDING, 4 * LARGEST_HOLDING)
 
 
 def check_event(facts: Facts, position: int, event: Any) -> None:
@@ -94,23 +95,33 @@ def check_event(facts: Facts, position: int, event: Any) -> None:
 
     Raises Corrupt if they cannot, KeyError if the event names something that does not exist.
     """
-    for faults in (_numbers, _FAULTS.get(type(event), _nothing)):
-        for fault in faults(facts, event):
-            raise Corrupt(position, f"{events.TAGS[type(event)]}: {fault}")
-
-
-def _nothing(_: Facts, __: Any) -> Iterable[str]:
-    return ()
-
-
-def _numbers(_: Facts, event: Any) -> Iterator[str]:
-    """Check that instants are on the calendar and that other numbers are small enough for every sum of a table."""
-    for name in event.__struct_fields__:
+    kind = type(event)
+    for name, least, greatest in _BOUNDS[kind]:
         value = getattr(event, name)
-        if type(value) is int and name in _INSTANTS and not FIRST_INSTANT <= value <= LAST_INSTANT:
-            yield mismatch(f"{CALENDAR} as {name}", instant_text(value))
-        elif type(value) is int and abs(value) > 4 * LARGEST_HOLDING:
-            yield mismatch(f"{name} within {4 * LARGEST_HOLDING}", short_repr(value))
+        if value is not None and not least <= value <= greatest:
+            raise Corrupt(position, f"{events.TAGS[kind]}: {_out_of_bounds(name, value)}")
+    if kind in _FAULTS:
+        for fault in _FAULTS[kind](facts, event):
+            raise Corrupt(position, f"{events.TAGS[kind]}: {fault}")
+
+
+def _bounds(kind: type[events.Event]) -> Iterator[tuple[str, int, int]]:
+    """Yield the fields of a type of event that are instants or other numbers, with the least and the greatest value.
+
+    Instants are on the calendar, and other numbers small enough for every sum of a table.
+    """
+    for field in structs.fields(kind):
+        if field.type in (int, int | None):
+            yield field.name, *(_CALENDAR if field.name in _INSTANTS else _SUMMABLE)
+
+
+_BOUNDS: dict[type, list[tuple[str, int, int]]] = {kind: [*_bounds(kind)] for kind in events.TAGS}
+
+
+def _out_of_bounds(name: str, value: int) -> str:
+    if name in _INSTANTS:
+        return mismatch(f"{CALENDAR} as {name}", instant_text(value))
+    return mismatch(f"{name} within {4 * LARGEST_HOLDING}", short_repr(value))
 
 
 def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
@@ -324,18 +335,24 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
             f"a spot from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",
             instant_text(spot_at),
         )
+    if event.spots:
+        yield from _spots(question, event)
+    if hidden is not None and not (0 <= hidden <= WEIGHT and question.reveals_at is not None):
+        yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
+
+
+def _spots(question: events.QuestionOpened, event: events.QuestionAdded) -> Iterator[str]:
+    """Check several instants at which a question counts."""
     instants, weights = [spot.at for spot in event.spots], [spot.weight for spot in event.spots]
-    if instants != sorted({*instants}) or len(instants) > MOST_SPOTS * (spot_at is None):
+    if instants != sorted({*instants}) or len(instants) > MOST_SPOTS * (event.spot_at is None):
         yield mismatch(f"up to {MOST_SPOTS} spots in increasing order, or one in their place", f"{len(instants)}")
-    elif instants and not question.opens_at <= instants[0] <= instants[-1] <= question.closes_at:
+    elif not question.opens_at <= instants[0] <= instants[-1] <= question.closes_at:
         yield mismatch(
             f"spots from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",
             f"{instant_text(instants[0])} to {instant_text(instants[-1])}",
         )
     if not all(0 < weight <= LARGEST_SPOT_WEIGHT for weight in weights):
         yield mismatch(f"weights of spots from 1 to {LARGEST_SPOT_WEIGHT}", short_reprs(weights))
-    if hidden is not None and not (0 <= hidden <= WEIGHT and question.reveals_at is not None):
-        yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
 
 
 def _renaming(facts: Facts, event: events.ParticipantRenamed) -> Iterator[str]:

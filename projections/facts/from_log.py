@@ -1,6 +1,6 @@
 """Reading the facts of a log: events are checked and filed as columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import chain, compress
 from operator import attrgetter
@@ -80,15 +80,14 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
 
     Raises Corrupt at an event that does not fit those before it.
     """
-    forecasts = page
-    if {type(recorded.event) for recorded in page} - _FORECASTS:
-        forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
+    forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
+    if len(forecasts) < len(page):
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 _file_event(facts, recorded)
         facts.books.settle_moves()
     facts.as_of = page[-1].position
-    facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
+    facts.books.clock = max(facts.books.clock, *[recorded.event.at for recorded in page])
     try:
         return forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
@@ -178,10 +177,8 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
     try:
         check_event(facts, recorded.position, recorded.event)
         enter_event(facts, recorded.position, recorded.event)
-        if isinstance(recorded.event, events.OutcomesChanged):
-            file_change(facts, recorded.position, recorded.event, recorded.recorded_at)
-        else:
-            _file_fact(facts, recorded)
+        if (kind := type(recorded.event)) in _FILE:
+            _FILE[kind](facts, recorded, recorded.event)
     except KeyError as missing:
         tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # str of a KeyError is its key, escaped
         fault = mismatch("an id that an earlier event introduced", f"{name}, which none did")
@@ -190,88 +187,118 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
         raise Corrupt(recorded.position, mismatch(_WITHIN_64_BITS, "a larger one")) from None
 
 
-def _file_fact(facts: Facts, recorded: Recorded) -> None:
-    position, event, question = recorded.position, recorded.event, facts.question_codes.codes
-    match event:
-        case events.QuestionOpened():
-            facts.question_codes.add(event.question)
-            facts.questions.append(event)
-            facts.opened.append(position)
-        case events.QuestionClosed() | events.QuestionRescheduled() | events.QuestionAmended():
-            _file_change(facts, position, event)
-        case events.ForecastsRetracted():
-            codes = codes_of(facts.renames, facts.participant_codes.add(event.participant))
-            facts.retractions.setdefault(question[event.question], []).extend((position, who) for who in codes)
-        case events.ParticipantRenamed():
-            _file_rename(facts, position, event)
-        case events.QuestionResolved() | events.QuestionAnnulled() | events.ResolutionRevoked():
-            _file_settlement(facts, position, event)
-        case events.PricesQuoted():
-            facts.books.quotes.enter(position, recorded.recorded_at, event, question)
-        case events.ContestOpened():
-            facts.contests[event.contest] = Contest(event, position=position)
-        case events.QuestionAdded():
-            code, hidden = question[event.question], event.hidden_coverage_weight
-            spots = tuple((spot.at, spot.weight) for spot in event.spots)
-            entry = Entry(position, code, event.weight, hidden, event.spot_at, spots)
-            facts.contests[event.contest].entries[code] = entry
-        case events.ParticipantEnrolled():
-            put_last(facts.contests[event.contest].enrolments, event.participant, event)
-        case events.ParticipantExcluded():
-            put_last(facts.contests[event.contest].levels, event.participant, event.level)
-        case events.ContestFinalized():
-            facts.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
-        case events.PrizePaid():
-            facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
-            facts.contests[event.contest].paid_total += event.amount
+def _file_opening(facts: Facts, recorded: Recorded, event: events.QuestionOpened) -> None:
+    facts.question_codes.add(event.question)
+    facts.questions.append(event)
+    facts.opened.append(recorded.position)
 
 
-def _file_rename(facts: Facts, position: int, event: events.ParticipantRenamed) -> None:
+def _file_retraction(facts: Facts, recorded: Recorded, event: events.ForecastsRetracted) -> None:
+    codes = codes_of(facts.renames, facts.participant_codes.add(event.participant))
+    rows = facts.retractions.setdefault(facts.question_codes.codes[event.question], [])
+    rows.extend((recorded.position, who) for who in codes)
+
+
+def _file_quotes(facts: Facts, recorded: Recorded, event: events.PricesQuoted) -> None:
+    facts.books.quotes.enter(recorded.position, recorded.recorded_at, event, facts.question_codes.codes)
+
+
+def _file_contest(facts: Facts, recorded: Recorded, event: events.ContestOpened) -> None:
+    facts.contests[event.contest] = Contest(event, position=recorded.position)
+
+
+def _file_entry(facts: Facts, recorded: Recorded, event: events.QuestionAdded) -> None:
+    code = facts.question_codes.codes[event.question]
+    spots = tuple([(spot.at, spot.weight) for spot in event.spots])
+    entry = Entry(recorded.position, code, event.weight, event.hidden_coverage_weight, event.spot_at, spots)
+    facts.contests[event.contest].entries[code] = entry
+
+
+def _file_enrolment(facts: Facts, _: Recorded, event: events.ParticipantEnrolled) -> None:
+    put_last(facts.contests[event.contest].enrolments, event.participant, event)
+
+
+def _file_exclusion(facts: Facts, _: Recorded, event: events.ParticipantExcluded) -> None:
+    put_last(facts.contests[event.contest].levels, event.participant, event.level)
+
+
+def _file_seal(facts: Facts, recorded: Recorded, event: events.ContestFinalized) -> None:
+    facts.contests[event.contest].sealed = Checkpoint(recorded.position, recorded.digest)
+
+
+def _file_prize(facts: Facts, recorded: Recorded, event: events.PrizePaid) -> None:
+    facts.contests[event.contest].paid[event.participant] = Payment(recorded.position, event.amount)
+    facts.contests[event.contest].paid_total += event.amount
+
+
+def _file_rename(facts: Facts, recorded: Recorded, event: events.ParticipantRenamed) -> None:
     """File another id of a participant; a contest that is sealed stays as it is."""
     old, new = map(facts.participant_codes.add, (event.participant, event.to))
-    facts.renames = (*facts.renames, Rename(position, old, new))
+    facts.renames = (*facts.renames, Rename(recorded.position, old, new))
     for contest in facts.contests.values():
         if contest.sealed is None:
             contest.enrolments = enrolled_as(contest.enrolments, event.participant, event.to)
             contest.levels = moved(contest.levels, event.participant, event.to)
 
 
-def _file_settlement(
-    facts: Facts, position: int, event: events.QuestionResolved | events.QuestionAnnulled | events.ResolutionRevoked
-) -> None:
-    """File an answer, an annulment, or that neither counts any more."""
-    code = facts.question_codes.codes[event.question]
-    facts.settled.pop(code, None)
-    if isinstance(event, events.QuestionResolved):
-        paid = exact_shares(event.payouts, event.payout_unit)
-        answer = Settlement(position, code, event.outcome, event.known_at, event.value, payouts=paid)
-    else:
-        annuls = isinstance(event, events.QuestionAnnulled)
-        answer = Settlement(position, code, -1, facts.questions[code].closes_at, settles=annuls)
+def _file_resolution(facts: Facts, recorded: Recorded, event: events.QuestionResolved) -> None:
+    code, paid = facts.question_codes.codes[event.question], exact_shares(event.payouts, event.payout_unit)
+    answer = Settlement(recorded.position, code, event.outcome, event.known_at, event.value, True, paid)
     facts.settlements.append(answer)
-    if answer.settles:
-        facts.settled[code] = type(event)
+    facts.settled[code] = events.QuestionResolved
 
 
-def _file_change(
-    facts: Facts, position: int, event: events.QuestionClosed | events.QuestionRescheduled | events.QuestionAmended
+def _file_annulment(
+    facts: Facts, recorded: Recorded, event: events.QuestionAnnulled | events.ResolutionRevoked
 ) -> None:
-    """File an early close, or other times of a question, of which a new close is also its end; or another description
-    or weight.
-    """
+    """File an annulment, or that an answer or an annulment does not count any more."""
+    code, annuls = facts.question_codes.codes[event.question], isinstance(event, events.QuestionAnnulled)
+    answer = Settlement(recorded.position, code, -1, facts.questions[code].closes_at, settles=annuls)
+    facts.settlements.append(answer)
+    facts.settled.pop(code, None)
+    if annuls:
+        facts.settled[code] = events.QuestionAnnulled
+
+
+def _file_schedule(facts: Facts, recorded: Recorded, event: events.QuestionClosed | events.QuestionRescheduled) -> None:
+    """File an early close, or other times of a question, of which a new close is also its end."""
     code = facts.question_codes.codes[event.question]
-    if isinstance(event, events.QuestionAmended):
-        facts.questions[code] = amended(facts.questions[code], event)
-        if event.weight is not None:
-            entries = facts.contests[event.contest].entries
-            entries[code] = entries[code]._replace(weight=event.weight)
-        return
     if isinstance(event, events.QuestionRescheduled):
-        facts.former.setdefault(code, []).append((position, facts.questions[code]))
+        facts.former.setdefault(code, []).append((recorded.position, facts.questions[code]))
         facts.questions[code] = rescheduled(facts.questions[code], event)
     end = event.at if isinstance(event, events.QuestionClosed) else event.closes_at
     if end is not None:
-        facts.closings.append((position, code, end))
+        facts.closings.append((recorded.position, code, end))
+
+
+def _file_amendment(facts: Facts, _: Recorded, event: events.QuestionAmended) -> None:
+    """File another description of a question, or another weight."""
+    code = facts.question_codes.codes[event.question]
+    facts.questions[code] = amended(facts.questions[code], event)
+    if event.weight is not None:
+        entries = facts.contests[event.contest].entries
+        entries[code] = entries[code]._replace(weight=event.weight)
+
+
+_FILE: dict[type, Callable[[Facts, Recorded, Any], None]] = {
+    events.QuestionOpened: _file_opening,
+    events.QuestionClosed: _file_schedule,
+    events.QuestionRescheduled: _file_schedule,
+    events.QuestionAmended: _file_amendment,
+    events.OutcomesChanged: file_change,
+    events.QuestionResolved: _file_resolution,
+    events.QuestionAnnulled: _file_annulment,
+    events.ResolutionRevoked: _file_annulment,
+    events.ForecastsRetracted: _file_retraction,
+    events.ContestOpened: _file_contest,
+    events.QuestionAdded: _file_entry,
+    events.ContestFinalized: _file_seal,
+    events.ParticipantEnrolled: _file_enrolment,
+    events.ParticipantExcluded: _file_exclusion,
+    events.ParticipantRenamed: _file_rename,
+    events.PricesQuoted: _file_quotes,
+    events.PrizePaid: _file_prize,
+}
 
 
 def forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastPage:

@@ -15,6 +15,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, stable_order
 from forecast_ledger.projections.facts.columns import ChangedOutcomes, Facts, Forecasts, OutcomeChange, joined
 
@@ -46,7 +47,7 @@ def missing(outcome: int) -> int:
     return ~outcome
 
 
-def file_change(facts: Facts, position: int, event: events.OutcomesChanged, recorded_at: int) -> None:
+def file_change(facts: Facts, recorded: Recorded, event: events.OutcomesChanged) -> None:
     """File a change of outcomes: the question gets the new ones after all that it ever had."""
     code = facts.question_codes.codes[event.question]
     question = facts.questions[code]
@@ -55,7 +56,7 @@ def file_change(facts: Facts, position: int, event: events.OutcomesChanged, reco
     added = tuple(range(len(question.outcomes), len(names)))
     removed = tuple(names.index(name) for name in event.removed)
     ends_at = event.at if event.grace_ends_at is None else event.grace_ends_at
-    change = OutcomeChange(position, event.at, recorded_at, added, removed, ends_at)
+    change = OutcomeChange(recorded.position, event.at, recorded.recorded_at, added, removed, ends_at)
     facts.changed[code] = before._replace(width=len(names), changes=(*before.changes, change))
     facts.questions[code] = _renamed(question, names)
 

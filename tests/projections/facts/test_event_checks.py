@@ -11,6 +11,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.event_checks import check_event
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.reading.replay import summarize_tables
@@ -442,6 +443,22 @@ def test_a_forecast_earlier_than_the_one_before_is_found() -> None:
     assert len(Projections(read(binary(), late, early)).table("standing")) == 1
     assert audit_stops_at(binary(), early, late) is None
     assert audit_stops_at(binary(), late, early) == 3
+
+
+@pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
+def test_every_number_of_every_event_is_bounded(kind: type[events.Event]) -> None:
+    """A number that is too large for the sums of tables, or no instant, is found, whichever field of an event it is in.
+
+    The fields that are numbers are those that the JSON schema of the event calls integers.
+    """
+    _, schemas = msgspec.json.schema_components([kind])
+    fields = schemas[kind.__name__]["properties"]
+    numbers = [name for name, field in fields.items() if {"type": "integer"} in (field, *field.get("anyOf", ()))]
+    assert "at" in numbers
+    for name in numbers:
+        given: dict[str, Any] = {**dict.fromkeys(kind.__struct_fields__), name: 2**62}
+        with pytest.raises(Corrupt, match=f"log position 7: {events.TAGS[kind]}: expected .*{name}"):
+            check_event(Facts(), 7, kind(**given))
 
 
 def audit_stops_at(*written: AnyEvent) -> int | None:
