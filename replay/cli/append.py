@@ -32,11 +32,12 @@ from forecast_ledger.replay.reference.exit_codes import FINDINGS, USAGE
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.batching.checks import Claims
+    from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.importing.record_copy import FollowedCopy
     from forecast_ledger.replay.importing.source_items import Source
     from forecast_ledger.replay.writing.append import OnProgress, Outcome
-    from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand, SentBlocks
+    from forecast_ledger.replay.writing.command_lines import SentBlocks
 
 LARGEST_MAP = 2**20  # bytes
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]

@@ -32,13 +32,13 @@ from forecast_ledger.replay.reading.blocks import TEXT_FORMATS
 from forecast_ledger.replay.reference.exit_codes import DAMAGED, FINE, SIGNALLED, UNCERTAIN, UNREADABLE, USAGE
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.model.input_locations import InputLocation
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.replay.audit.verify import SavedCheckpoint
     from forecast_ledger.replay.engines.engines import Choice
     from forecast_ledger.replay.reading.log import Trust
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.writing.command_lines import InputLocation
 
 
 _DIGITS = 1_000  # digits of a log position that are read

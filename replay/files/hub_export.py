@@ -25,9 +25,9 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.model.task_ids import OUTPUT_TYPE, task_values
 from forecast_ledger.projections.facts.columns import put_last
 from forecast_ledger.projections.facts.event_checks import rescheduled
-from forecast_ledger.projections.facts.task_ids import OUTPUT_TYPE, task_values
 from forecast_ledger.replay.files.manifest import MANIFEST_BYTES, clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.importing.hub_questions import OUTPUT_TYPE_ID, ROUND_ID
 from forecast_ledger.replay.importing.source_files import MISSING

@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.new_names import Bots, renamings
 from forecast_ledger.replay.importing.question_changes import (
     Answering,
@@ -49,7 +50,6 @@ from forecast_ledger.replay.importing.recorded_copy import (
     source_of,
 )
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, Source, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: revoke that answer to take the times over"
 CHANGED = "the source says otherwise"

@@ -28,6 +28,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import read_json_text
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import (
@@ -43,7 +44,6 @@ from forecast_ledger.replay.importing.source_items import (
     label_of,
     start_of_day,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 SET_BYTES = 2**30  # of one set
 RULES = "forecastbench"

@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.source_files import MISSING, SourceFiles, text_of
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, Unread
-from forecast_ledger.replay.writing.command_lines import UTF_8_MARK, InputLocation
+from forecast_ledger.replay.writing.command_lines import UTF_8_MARK
 
 DOUBLE_DIGITS = 15  # that every double keeps
 CONFIG_BYTES = 2**26

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.facts.task_ids import HORIZON, OUTPUT_TYPE, task_text
+from forecast_ledger.ledger.model.task_ids import HORIZON, OUTPUT_TYPE, task_text
 from forecast_ledger.replay.importing.hub_config import (
     Due,
     HubConfig,

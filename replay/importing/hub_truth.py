@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
-from forecast_ledger.projections.facts.task_ids import HORIZON
+from forecast_ledger.ledger.model.input_locations import InputLocation
+from forecast_ledger.ledger.model.task_ids import HORIZON
 from forecast_ledger.replay.importing.hub_config import HubConfig, as_number, same_number, spelled, spellings
 from forecast_ledger.replay.importing.hub_questions import VALUES, HubQuestion, later
 from forecast_ledger.replay.importing.source_files import (
@@ -31,7 +32,6 @@ from forecast_ledger.replay.importing.source_items import (
     instant_of,
     start_of_day,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 AS_OF = "as_of"
 SNAPSHOT = "a dated snapshot of target data: the latest values count, and their earlier versions are not recorded"

@@ -22,6 +22,7 @@ from forecast_ledger.ledger.model.commands import (
     OpenContest,
     SubmitForecast,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.importing.hub_config import (
     ADMIN,
@@ -61,7 +62,6 @@ from forecast_ledger.replay.importing.source_items import (
     label_of,
 )
 from forecast_ledger.replay.mapping.csv_cells import divided_by_sum
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 LABELS = ["output_type", "output_type_id", "value"]
 CONFIG_FILES = {  # that are read, or say only how models are described and submissions checked

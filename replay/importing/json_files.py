@@ -12,9 +12,9 @@ import msgspec
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Number, read_fixed, read_instant
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, instant_of
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 FILE_BYTES = 2**28  # of a file that is one JSON text
 LINE_BYTES = 2**26

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import LARGEST_POOL, MONEY, PROBABILITY
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -57,7 +58,6 @@ from forecast_ledger.replay.importing.source_items import (
     Unread,
     ignored_fields,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words about the market"
 _VOLUME = "how much was traded, or is offered"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import LARGEST_CASH, LARGEST_POOL, MONEY, NEVER, PROBABILITY
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -30,7 +31,6 @@ from forecast_ledger.replay.importing.manifold_markets import COLUMNS, TITLE, Ma
 from forecast_ledger.replay.importing.market_items import Contents, Platform, Price, Trade, exact_in, in_order
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import NotCarried, Published, SourceItem, Unread, label_of
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 NO_TRADE = "a bet that is no trade of shares for money: it names no user, id or side, or has no shares"
 ONE_ANSWER = "published results of one answer of a market of which one answer is right"

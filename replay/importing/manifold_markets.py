@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import LARGEST_POOL, MONEY, PROBABILITY, format_fixed
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -21,7 +22,6 @@ from forecast_ledger.replay.importing.json_files import (
 )
 from forecast_ledger.replay.importing.market_items import BINARY, Answer, Market, Price, checked_market
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, ignored_fields, label_of
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words and pictures"
 _PEOPLE = "who made or resolved the market, and who is interested in it"

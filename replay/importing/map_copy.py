@@ -7,9 +7,9 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, check_id, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast
+from forecast_ledger.ledger.model.input_locations import ReadCommand
 from forecast_ledger.replay.importing.source_items import KNOWN, Scope, Source, SourceItem, fitting_id
 from forecast_ledger.replay.mapping.csv_mapping import CsvMap
-from forecast_ledger.replay.writing.command_lines import ReadCommand
 
 _FORECASTS = {"submit_forecast"}
 _ANSWERS = {"resolve_question", "annul_question", "cancel_market"}

@@ -34,9 +34,9 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
     SubmitForecast,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import Record, read_number
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, cut_off, fitting_id, label_of
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 TRADE_RULES = "market-trades"
 _PERSON = re.compile(r"\S+ (?:forecast .* \S+Z|enrol \S+) by (\S+)(?: after .*)?|\S+ rename (\S+) after \S+")

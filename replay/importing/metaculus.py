@@ -22,6 +22,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.metaculus_questions import (
     COLUMNS_OF_QUESTIONS,
     DownloadedQuestion,
@@ -39,7 +40,6 @@ from forecast_ledger.replay.importing.source_items import (
     fitting_id,
     instant_of,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
 NEEDED_OF_QUESTIONS = (

@@ -15,9 +15,9 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.events import ParticipantEnrolled
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.recorded_copy import PersonOf, RecordedCopy, source_of
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 OTHERS_NAME = "a name that another person has or had: in the ledger, the id that the source has comes after it"
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import LARGEST_POOL, MONEY, PROBABILITY
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import (
     Record,
     epoch_in,
@@ -33,7 +34,6 @@ from forecast_ledger.replay.importing.market_items import Contents, Market, Plat
 from forecast_ledger.replay.importing.polymarket_markets import COLUMNS, MarketRecord, read_market
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Published, SourceItem, Unread
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 TITLE = "Polymarket"
 NOT_ASKED = "trades and positions of accounts, which --trades records and compares"

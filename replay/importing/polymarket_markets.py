@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import (
     Record,
     flag_in,
@@ -16,7 +17,6 @@ from forecast_ledger.replay.importing.json_files import (
 )
 from forecast_ledger.replay.importing.market_items import BINARY, Answer, Market, Price, checked_market
 from forecast_ledger.replay.importing.source_items import Columns, NotCarried, ignored_fields, label_of
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 _WORDS = "words about the market"
 _LOOKS = "how the market is shown, and found, on the site"

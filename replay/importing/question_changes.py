@@ -25,9 +25,9 @@ from forecast_ledger.ledger.model.commands import (
     WithdrawForecast,
 )
 from forecast_ledger.ledger.model.events import OutcomesChanged
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.recorded_copy import ANNULLED, RecordedQuestion, said, source_of
 from forecast_ledger.replay.importing.source_items import KNOWN, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 Answering = ResolveQuestion | AnnulQuestion | CancelMarket | RevokeResolution
 OfQuestion = (

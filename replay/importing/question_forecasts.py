@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.question_changes import LocatedCommand, options_of
 from forecast_ledger.replay.importing.recorded_copy import (
     RecordedCopy,
@@ -26,7 +27,6 @@ from forecast_ledger.replay.importing.recorded_copy import (
     end_forecast,
 )
 from forecast_ledger.replay.importing.source_items import KNOWN, NotCarried, Scope, SourceItem, fitting_id
-from forecast_ledger.replay.writing.command_lines import InputLocation
 
 MERGED = "forecasts of ids that the ledger made one participant: those of the ledger stay"
 BY_HAND = "forecasts that were also recorded by hand, and differ: those of the ledger stay"

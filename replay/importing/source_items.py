@@ -17,8 +17,8 @@ from forecast_ledger.ledger.model.commands import (
     RecordTrade,
 )
 from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.writing.append import Outcome
-from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
 FIRST_LOCATIONS = 3  # of each reason, that are kept
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

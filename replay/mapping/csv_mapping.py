@@ -24,6 +24,7 @@ from forecast_ledger.ledger.model.commands import (
     malformed_refusal,
     with_recorded_rules,
 )
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.ledger.model.provenance import NAMES as PROVENANCE_NAMES
 from forecast_ledger.replay.mapping.csv_cells import (
     ROW_NUMBER,
@@ -74,7 +75,6 @@ from forecast_ledger.replay.mapping.map_parts import (
     unknown_name,
     with_path,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
 NOTHING = "the map makes no command of the row, which has no forecast and no answer"
 _NAME = re.compile(r"[\w.-]{1,40}")  # of a source

@@ -16,7 +16,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import Quote, RecordDecision, SubmitForecast, WithdrawForecast
-from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, MOST_BLANK, UTF_8_MARK, ReadCommand
+from forecast_ledger.ledger.model.input_locations import ReadCommand
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, MOST_BLANK, UTF_8_MARK
 
 LONGEST_RECORD = 4 * LONGEST_LINE  # bytes; the csv module limits a cell to 131,072 characters
 

@@ -10,6 +10,7 @@ from msgspec import msgpack
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER
 from forecast_ledger.replay.mapping.csv_mapping import (
     BoundReader,
@@ -28,7 +29,6 @@ from forecast_ledger.replay.mapping.csv_reader import (
     refuse_falling,
     sort_commands,
 )
-from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 
 NumberedRow = tuple[int, SourceRecord]  # the first row has number 1
 _encode = msgpack.Encoder().encode

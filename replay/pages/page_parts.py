@@ -10,8 +10,8 @@ import numpy as np
 from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
+from forecast_ledger.ledger.model.task_ids import task_values
 from forecast_ledger.projections.core.columns import plain_values
-from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import participant_review_ends

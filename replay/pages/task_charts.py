@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
+from forecast_ledger.ledger.model.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.tables.boards import narrowed
 from forecast_ledger.projections.tables.catalogue import Projections, Row

@@ -16,6 +16,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.hints import listed, nearest
 from forecast_ledger.ledger.core.values import Instant, read_instant
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
@@ -25,7 +26,6 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import CHANCE, Facts
 from forecast_ledger.projections.facts.from_log import status_of
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
-from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Answer

@@ -10,12 +10,12 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import format_count, read_duration
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import ALONE, MOST_CLUSTERS, TAG, RuleSet, inconsistency
+from forecast_ledger.ledger.model.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.core.arrays import BoolArray, int64_array
 from forecast_ledger.projections.core.columns import Column, Ids, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Contest, Facts, present
 from forecast_ledger.projections.facts.from_log import status
-from forecast_ledger.projections.facts.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.dependence import alike_by_day
 from forecast_ledger.projections.studies.resampling import Units

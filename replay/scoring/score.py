@@ -8,6 +8,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.ledger.storing import writer
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
 from forecast_ledger.replay.mapping.row_blocks import commands_once
@@ -16,7 +17,6 @@ from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, WIDES, Optio
 from forecast_ledger.replay.scoring.plan import Plan, Step, plan
 from forecast_ledger.replay.scoring.tables import Table, read_table, table_of
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_batches, tally
-from forecast_ledger.replay.writing.command_lines import InputLocation, ReadCommand
 from forecast_ledger.replay.writing.store import Ledger
 
 

@@ -10,14 +10,13 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.command_lines import (
     Block,
     CommandBlocks,
-    InputLocation,
     LineBlocks,
     Lines,
-    ReadCommand,
     read_lines,
     reading_ahead,
     size_of,

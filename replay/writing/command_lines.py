@@ -4,12 +4,11 @@ import logging
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from io import BytesIO
-from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast, get_args
+from typing import IO, TYPE_CHECKING, Generic, Protocol, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import structs
@@ -20,6 +19,7 @@ from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
 
 if TYPE_CHECKING:
@@ -33,58 +33,7 @@ UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _COMMAND_FIELDS = {field.name for kind in get_args(AnyCommand) for field in structs.fields(kind)} | {"type"}
-_NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 Block = TypeVar("Block", bound=Sized)
-
-
-class InputLocation(NamedTuple):
-    """The location of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
-
-    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. others: how
-    many other rows the command is made of. records: the lines it was read from with their bytes, if these are kept.
-    recorded_at: when it was received, µs, if that is imported.
-    """
-
-    line: int
-    command: str = ""
-    columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
-    file: str = ""
-    unit: str = "line"
-    others: int = 0
-    records: Sequence[tuple[int, bytes]] = ()
-    recorded_at: int | None = None
-
-    def where(self) -> str:
-        """Return the file and the line, as far as they are known.
-
-        >>> InputLocation(3, file="a.csv").where(), InputLocation(0, file="a.csv").where()
-        ('a.csv, line 3', 'a.csv')
-        """
-        line = f"{self.unit} {self.line}{f' and {self.others:,} more' * bool(self.others)}"
-        return ", ".join(filter(None, (self.file, line if self.line or not self.file else "")))
-
-    def columns_of(self, refused: Refused) -> Sequence[str]:
-        """Return the columns that a refused field uses, if any."""
-        field = str(refused.field)
-        return self.columns.get(field.partition(".")[0].partition("[")[0], ())
-
-    def describe(self, refused: Refused) -> str:
-        """Return a refusal as text, after its location.
-
-        >>> InputLocation(3, "submit_forecast", {"id": ["User"]}).describe(Refused("id_empty", "id"))[:46]
-        "line 3, submit_forecast, column 'User': id_emp"
-        """
-        columns = ", ".join(map(repr, self.columns_of(refused)))
-        parts = (self.where(), self.command, columns and f"column {columns}")
-        return f"{', '.join(filter(None, parts))}: {refused}"
-
-    def to_dict(self, refused: Refused) -> dict[str, Any]:
-        """Return the line, the command and its columns, then the items of `Refused.to_dict`."""
-        parts = {"file": self.file, "command": self.command, "columns": list(self.columns_of(refused))}
-        return {"line": self.line} | {key: part for key, part in parts.items() if part} | refused.to_dict()
-
-
-ReadCommand = tuple[InputLocation, AnyCommand | Refused]
 
 
 class Readable(Protocol):

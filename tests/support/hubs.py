@@ -11,7 +11,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.facts.task_ids import task_text
+from forecast_ledger.ledger.model.task_ids import task_text
 from tests.support.flusight import Row
 from tests.support.given import contest, day, entry, forecast, quartiles, resolution
 

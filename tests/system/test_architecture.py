@@ -51,6 +51,7 @@ PURE = (
             "mismatch",
             "publication_stamps",
             "rules",
+            "task_ids",
             "trading_rules",
         )
     }

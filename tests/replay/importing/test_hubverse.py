@@ -15,8 +15,8 @@ from pyarrow import parquet
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import OpenQuestion
 from forecast_ledger.ledger.model.events import ForecastMade, QuestionOpened, QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.model.task_ids import task_values
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.facts.task_ids import task_values
 from forecast_ledger.replay.importing import hub_questions
 from forecast_ledger.replay.importing.follow_copy import ANSWER_UNREAD
 from forecast_ledger.replay.importing.hub_questions import question_id

@@ -13,6 +13,7 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import ResolveQuestion, RevokeResolution
+from forecast_ledger.ledger.model.input_locations import ReadCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE
@@ -20,7 +21,6 @@ from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.writing import append
 from forecast_ledger.replay.writing.append import append_batches
-from forecast_ledger.replay.writing.command_lines import ReadCommand
 from tests.support.effort import LONG, times
 from tests.support.paths import DATA
 from tests.support.sources import import_into, scores, table, ticking, zipped

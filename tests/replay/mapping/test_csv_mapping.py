@@ -23,12 +23,13 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import canonical, canonical_fields, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.mapping import csv_reader
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, parse_template
 from forecast_ledger.replay.mapping.csv_mapping import COMMAND_TYPES, parse_map, read_rows
 from forecast_ledger.replay.mapping.csv_reader import read_records, with_line_feeds
-from forecast_ledger.replay.writing.command_lines import LONGEST_LINE, InputLocation
+from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 

@@ -9,11 +9,11 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.input_locations import ReadCommand
 from forecast_ledger.replay.mapping import row_blocks
 from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map, read_commands
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
 from forecast_ledger.replay.mapping.row_blocks import commands_once
-from forecast_ledger.replay.writing.command_lines import ReadCommand
 
 MAP = """
 [[command]]
