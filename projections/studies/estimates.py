@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
 from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
 
 _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
@@ -21,6 +21,8 @@ _INPUT = PRODUCT + _ROUNDING  # of a weighted number; see `weighted_estimates`
 _TINY = 2.0**-900  # a norm below this is taken for 0
 _NUMBERS = 1 << 20  # in an array: replicates at a time x participants x participants
 _NARROW = 2.0**-24  # of the largest number: a bound that is not wide
+_BITS = 64  # of scores in sums, below one unit
+_FLOOR = 2.0**-10  # added to a size: times the share that a sum may be off, more than what rounding to 2^-_BITS errs by
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
 
 
@@ -290,10 +292,11 @@ def refitted(design: Design, scores: list[Fraction], times: Int64Array) -> tuple
     solution may be off: |x - x'| is at most |M| |b - A x'| / (1 - |1 - M A|), by the largest row.
     Source: Rump (2010), Acta Numerica 19:287-449, doi:10.1017/S096249291000005X.
     """
-    by_unit = _sums_by_unit(design, scores, times.shape[1])
+    by_unit, added = _sums_by_unit(design, scores, times.shape[1])
+    few = (added + times.shape[1] + 2 * design.people + 16) * _ROUNDING  # of a sum of its terms' sizes
     size = max(_NUMBERS // design.people**2, 1)
     fits = [
-        _fitted(_Sums(*(_weighted(floats(times[begin : begin + size]), sums) for sums in by_unit)), design)
+        _fitted(_Sums(*(_weighted(floats(times[begin : begin + size]), sums) for sums in by_unit)), few)
         for begin in range(0, len(times), size)
     ]
     value, guard, defined = (np.concatenate(each).T for each in zip(*fits, strict=True))
@@ -305,36 +308,57 @@ def _weighted(times: Floats, sums: Floats) -> Floats:
     return weighted
 
 
-def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> _Sums:
-    """Return the sums of each unit: A without signs out of its diagonal, of which are made those of replicates."""
+def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> tuple[_Sums, int]:
+    """Return the sums of each unit, and of how many floats a sum is made at most, so that few roundings add up.
+
+    The matrix is A without signs out of its diagonal. Scores are integers in 2^-_BITS, which add up exactly.
+    """
     owner, question, unit, weight, people = design
-    score = np.array([each.numerator / each.denominator for each in scores], np.float64)
-    count = np.bincount(question)
-    mean = np.bincount(question, score) / count
-    size = np.bincount(question, np.abs(score)) / count
-    heavy, row_unit = floats(weight), unit[question]
-    share = heavy / count
+    score = np.array([(each.numerator << _BITS) // each.denominator for each in scores], object)
+    count, row_unit, heavy = np.bincount(question), unit[question], floats(weight)
+    total, size = np.zeros(len(count), object), np.bincount(question, np.abs(scaled(score, _BITS))) / count
+    np.add.at(total, question, score)
+    right, means = np.zeros((units, people), object), np.zeros(units, object)
+    np.add.at(right, (row_unit, owner), weight[question] * (score - total[question] // count[question]))
+    np.add.at(means, unit, weight * total // count)
     sums = _Sums(*(np.zeros((units, *(people,) * each)) for each in (2, 1, 1, 1, 1, 0, 0, 0)))
-    order = np.argsort(question, kind="stable")
-    for number, members in enumerate(np.split(owner[order], np.cumsum(count)[:-1])):
-        sums.matrix[unit[number]][np.ix_(members, members)] += share[number]
-    np.add.at(sums.right, (row_unit, owner), heavy[question] * (score - mean[question]))
-    np.add.at(sums.size, (row_unit, owner), heavy[question] * (np.abs(score) + size[question]))
-    np.add.at(sums.shares, (row_unit, owner), share[question])
+    added = _add_shares(sums.matrix, design, heavy / count)
+    np.add.at(sums.size, (row_unit, owner), heavy[question] * (np.abs(scaled(score, _BITS)) + size[question] + _FLOOR))
     np.add.at(sums.drawn, (row_unit, owner), heavy[question])
-    np.add.at(sums.means, unit, heavy * mean)
-    np.add.at(sums.sizes, unit, heavy * size)
+    np.add.at(sums.sizes, unit, heavy * (size + _FLOOR))
     np.add.at(sums.weights, unit, heavy)
-    return sums
+    shares = np.einsum("uii->ui", sums.matrix)  # a participant's own are in the diagonal
+    return sums._replace(right=scaled(right, _BITS), shares=shares, means=scaled(means, _BITS)), added
 
 
-def _fitted(sums: _Sums, design: Design) -> tuple[Floats, Floats, BoolArray]:
-    """Return adjusted scores, how far they may be off, and whether they are defined, shape (b, p) each."""
-    people, one = design.people, np.eye(design.people)
+def _add_shares(matrix: Floats, design: Design, share: Floats) -> int:
+    """Add the share of each question, for each two participants who have a score on it, to the matrix of its unit.
+
+    Equal shares in a unit are counted first. Returns how many different ones a unit has at most.
+    """
+    _, kind = np.unique(share, return_inverse=True)
+    order = np.lexsort((kind, design.unit))
+    members = np.split(
+        design.owner[np.argsort(design.question, kind="stable")], np.cumsum(np.bincount(design.question))
+    )
+    starts = run_starts(design.unit[order], kind[order])
+    for run in np.split(order, starts[1:]):
+        counts = np.zeros_like(matrix[0])
+        for number in run.tolist():
+            counts[np.ix_(members[number], members[number])] += 1
+        matrix[design.unit[run[0]]] += share[run[0]] * counts
+    return int(np.bincount(design.unit[order][starts]).max(initial=0))
+
+
+def _fitted(sums: _Sums, few: float) -> tuple[Floats, Floats, BoolArray]:
+    """Return adjusted scores, how far they may be off, and whether they are defined, shape (b, p) each.
+
+    few: by what share of the sizes of its terms a sum may be off.
+    """
+    one = np.eye(sums.drawn.shape[1])
     present = sums.drawn > 0
     both = present[:, :, None] & present[:, None, :]
     connected = _connected(sums.matrix > 0, both)
-    few = (len(design.unit) + len(sums.matrix) + people + 16) * _ROUNDING  # of a sum of its terms' sizes
     diagonal = one * sums.drawn[:, :, None]
     size = diagonal + sums.matrix + both * sums.drawn.max(axis=1)[:, None, None]
     matrix = diagonal - sums.matrix + both * sums.drawn.max(axis=1)[:, None, None] + one * ~present[:, :, None]

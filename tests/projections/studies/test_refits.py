@@ -99,6 +99,35 @@ def test_intervals_are_those_of_fits_to_what_is_drawn(name: str, weights: str, m
         assert {row["rank_set_low"] for row in rows if row["withheld"]} <= {None}
 
 
+def _random_design(rng: np.random.Generator, scale: int, over: int) -> tuple[Design, list[Fraction]]:
+    """Return a design of four people, and scores of a scale; the weights of questions differ by up to a thousand."""
+    answered = [(who, number) for number in range(24) for who in range(4) if rng.random() < 0.7]
+    owner, question = (np.array(column, np.int64) for column in zip(*answered, strict=True))
+    codes, question = np.unique(question, return_inverse=True)
+    weight = rng.choice([1, 3, 1_000], len(codes))
+    design = Design(owner, question.astype(np.int64), rng.integers(0, 5, len(codes)), weight, 4)
+    scores = [Fraction(int(rng.integers(-scale, scale + 1)), int(rng.integers(1, 1_000)) * over) for _ in answered]
+    return design, scores
+
+
+@pytest.mark.parametrize(("scale", "over"), [(0, 1), (1, 1), (10**6, 1), (10**14, 1), (10**6, 10**28)])
+def test_no_adjusted_score_is_farther_off_than_its_guard(scale: int, over: int) -> None:
+    """Least squares in fractions, for each replicate; and the guards are of the size of a few hundred roundings."""
+    rng = np.random.default_rng(scale + 1)
+    for _ in range(times(4)):
+        design, scores = _random_design(rng, scale, over)
+        drawn = rng.integers(0, 3, (12, 5))
+        near, defined = estimates.refitted(design, scores, drawn)
+        largest = max(map(abs, scores))
+        for column in np.flatnonzero(defined.any(axis=0)).tolist():
+            exact = refits._adjusted(design, scores, tuple(drawn[column].tolist()))
+            assert [*exact] == np.flatnonzero(defined[:, column]).tolist()
+            for row, number in exact.items():
+                guard = Fraction(near.guard[row, column])
+                assert abs(Fraction(near.value[row, column]) - number) <= guard
+                assert guard <= (largest + 1) * 2**-32
+
+
 @pytest.mark.usefixtures("little_is_enough")
 def test_what_bounds_leave_open_is_fitted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """With floats that err by a thousandth of themselves, and a few replicates at a time, the digits are the same."""
