@@ -314,7 +314,8 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
             tables.append(no_rows(schema))
             continue
         with _opened(folder, entry, schema, segment.first) as file:
-            tables.append(_read(file, schema, without, range(file.parquet.num_row_groups)))
+            table = _read(file, schema, without, range(file.parquet.num_row_groups))
+            tables.append(table.unify_dictionaries())
     return SegmentColumns(*tables)
 
 
@@ -355,10 +356,13 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
         table = _read(file, schema, without, groups)
     if not groups:
         return table
-    column = table["question"].combine_chunks()
-    wanted = {*questions}
-    is_wanted = np.array([label in wanted for label in column.dictionary.to_pylist()], bool)
-    return table.filter(chosen(is_wanted[numpy_array(column.indices)]))
+    wanted, chunks = {*questions}, table["question"].chunks
+    labels = [np.array([label in wanted for label in chunk.dictionary.to_pylist()], bool) for chunk in chunks]
+    is_wanted = np.concatenate([of[numpy_array(chunk.indices)] for of, chunk in zip(labels, chunks, strict=True)])
+    first, last = int(is_wanted.argmax()), len(table) - int(is_wanted[::-1].argmax())
+    if is_wanted[first:last].all():  # as questions are in order of ids
+        return table.slice(first, last - first)
+    return table.filter(chosen(is_wanted))
 
 
 @contextmanager
@@ -430,7 +434,10 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
 
 
 def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
-    """Return the columns of some row groups, but for those named. What a file states about its values is not used."""
+    """Return the columns of some row groups, but for those named; each row group has its own dictionaries.
+
+    What a file states about its values is not used.
+    """
     fields = [field for field in schema if field.name not in without]
     present = {*file.parquet.schema_arrow.names}
     decoded = _decoded(file, [field.name for field in fields if field.name in present], groups)
@@ -439,7 +446,7 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
         if field.name in _NEWER and field.name not in present:
             nothing = pyarrow().scalar(None if field.nullable else False, field.type)
             decoded[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
-    columns = [decoded[field.name].cast(field.type) for field in fields]
+    columns = [_typed(decoded[field.name], field.type) for field in fields]
     for field, column in zip(fields, columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
@@ -447,7 +454,12 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
             continue
         if lacking := sum(chunk.flatten().null_count for chunk in column.chunks):
             raise ValueError(f"{lacking:,} of {field.name} are missing")
-    return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields)).unify_dictionaries()
+    return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields))
+
+
+def _typed(column: Any, kind: Any) -> Any:
+    """Return a column of this type."""
+    return column if column.type.equals(kind) else column.cast(kind)
 
 
 def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict[str, Any]:

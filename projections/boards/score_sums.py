@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
     Int64Array,
+    Totals,
     distinct,
     index_where,
     int64_array,
@@ -188,19 +189,14 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     group = _alike(questions)
     alike = np.unique(group, return_index=True)[1][group]  # the first question of the same contest and group
     people = int(rows.participant.max()) + 1
-    key = alike[rows.question] * people + rows.participant
-    order = stable_order(key)
-    starts = run_starts(key[order])
+    keys, index = distinct(alike[rows.question] * people + rows.participant)
+    totals = Totals(index, np.bincount(index))
     largest = max(int(np.abs(column).max()) for column in (rows.numerator.high, rows.covered))
-    if largest * int(np.diff(starts, append=len(order)).max()) >> _BITS:
+    if largest * int(totals.counts.max()) >> _BITS:
         return sums
-    question, participant = np.divmod(key[order][starts], people)
-    covered, hidden, count = (
-        np.add.reduceat(column[order], starts) for column in (rows.covered, rows.covered_hidden, over)
-    )
-    return SummedScores(
-        Scores(question, participant, rows.numerator.take(order).run_sums(starts), covered, hidden), count
-    )
+    question, participant = np.divmod(keys, people)
+    covered, hidden, count = map(totals.of, (rows.covered, rows.covered_hidden, over))
+    return SummedScores(Scores(question, participant, rows.numerator.totals(totals), covered, hidden), count)
 
 
 def count_alike(rules: RuleSet, questions: Questions) -> int:

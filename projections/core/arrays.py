@@ -1,6 +1,7 @@
 """Arrays of 64-bit integers: their quotients rounded half-even, order, runs and distinct values; codes for ids."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,9 @@ class Codes:
 # --- Integer keys of rows: their order, their runs, their distinct values.
 
 
-_FEW = 4_096  # fewer keys than this are sorted faster by comparison
+_EXACT = 53  # bits of a float
+_HALF_BITS, _HALF_MASK = 32, 2**32 - 1
+_FEW = 512  # fewer keys than this are sorted faster by comparison
 
 
 def run_starts(*keys: Int64Array) -> Int64Array:
@@ -92,6 +95,41 @@ def run_starts(*keys: Int64Array) -> Int64Array:
     return np.flatnonzero(np.append(True, changed)[: len(keys[0])])
 
 
+class Totals(NamedTuple):
+    """What sums columns by the index of each row, 0, 1 … m - 1.
+
+    which: the index, shape (n,). counts: how many rows have each index, one or more, shape (m,).
+    """
+
+    which: Int64Array
+    counts: Int64Array
+
+    @classmethod
+    def of_runs(cls, starts: Int64Array, rows: int) -> Self:
+        """Return what sums runs of rows; starts, shape (m,), increasing from 0: where each begins."""
+        counts = np.diff(starts, append=rows)
+        return cls(np.repeat(np.arange(len(starts)), counts), counts)
+
+    def of(self, column: Int64Array) -> Int64Array:
+        """Return the sum of each index, shape (m,), as 64 bits hold it. Floats add up whole numbers, exactly.
+
+        >>> totals = Totals(np.array([1, 0, 1]), np.array([1, 2]))
+        >>> totals.of(np.array([2**62, -5, 3])).tolist() == [-5, 2**62 + 3]
+        True
+        """
+        if not len(column):
+            return np.zeros_like(self.counts)
+        most, largest = int(self.counts.max()), max(int(column.max()), -int(column.min()))
+        if most * largest < 1 << _EXACT:
+            return self._sums(column)
+        if most >> _EXACT - _HALF_BITS:
+            return np.add.reduceat(column[stable_order(self.which)], np.cumsum(self.counts) - self.counts)
+        return self._sums(column & _HALF_MASK) + (self._sums(column >> _HALF_BITS) << _HALF_BITS)
+
+    def _sums(self, column: Int64Array) -> Int64Array:
+        return np.bincount(self.which, column, len(self.counts)).astype(np.int64)
+
+
 def index_where(rows: BoolArray) -> Int64Array | slice:
     """Return an index of the true rows, shape (m,), or a slice of everything if all are true.
 
@@ -104,21 +142,20 @@ def index_where(rows: BoolArray) -> Int64Array | slice:
 def stable_order(key: Int64Array) -> Int64Array:
     """Return the row numbers in ascending order of key, shape (n,); equal keys keep their order.
 
-    Takes O(n) for every 16 bits of the range of the keys.
+    A key and the number of its row are sorted as one integer, of 32 bits if they fit, which processors sort quickly.
 
     >>> stable_order(np.array([70_000, -1, 70_000, 5])).tolist()
     [1, 3, 0, 2]
     """
     if (key[1:] >= key[:-1]).all():
         return np.arange(len(key))
-    if len(key) < _FEW:
+    least, bits = int(key.min()), len(key).bit_length()
+    size = (int(key.max()) - least).bit_length() + bits
+    if len(key) < _FEW or size > 63:
         return np.argsort(key, kind="stable")
-    offsets = (key - key.min()).astype("<u8")  # keys may differ by more than 2^63; as unsigned, the difference is right
-    digits = offsets.view("<u2").reshape(-1, 4)
-    order = np.argsort(digits[:, 0], kind="stable")  # NumPy sorts 16 bits by counting
-    for digit in range(1, (int(offsets.max()).bit_length() + 15) // 16):
-        order = order[np.argsort(digits[:, digit][order], kind="stable")]
-    return order
+    both = (key - least << bits) | np.arange(len(key))
+    both = np.sort(both.astype(np.uint32)).astype(np.int64) if size <= 32 else np.sort(both)
+    return both & ((1 << bits) - 1)
 
 
 def distinct(key: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -130,8 +167,10 @@ def distinct(key: Int64Array) -> tuple[Int64Array, Int64Array]:
     [[-1, 7], [1, 0, 1]]
     """
     if not len(key) or int(key.max()) - int(key.min()) > 4 * len(key):
-        values, which = np.unique(key, return_inverse=True)
-        return values, which
+        order = stable_order(key)
+        starts, which = run_starts(key[order]), np.empty_like(order)
+        which[order] = Totals.of_runs(starts, len(key)).which
+        return key[order][starts], which
     offset = key - key.min()
     present = np.zeros(int(offset.max()) + 1, bool)
     present[offset] = True

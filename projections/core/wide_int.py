@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array, Totals
 
 WORD_BITS = 36
 _MASK = (1 << WORD_BITS) - 1
@@ -120,12 +120,17 @@ class WideInt(NamedTuple):
 
         Raises OverflowError if a sum might not fit in 134 bits.
         """
-        if not len(starts):
-            return self.take(starts)
-        sizes = (np.abs(self.high) >> WORD_BITS // 2) + 1  # in 2^18, rounded up
-        if int(np.add.reduceat(sizes, starts).max()) > 1 << 62 - WORD_BITS // 2:
-            raise OverflowError("a sum of more than 134 bits")
-        return type(self)(*(np.add.reduceat(word, starts) for word in self.carried())).carried()
+        return self.totals(Totals.of_runs(starts, len(self.low)))
+
+    def totals(self, totals: Totals) -> Self:
+        """Return the sum of each index. Raises OverflowError if one might not fit in 134 bits."""
+        most = int(totals.counts.max(initial=0))
+        if any(int(np.abs(word).max(initial=0)) * most >> 61 for word in self):
+            sizes = (np.abs(self.high) >> WORD_BITS // 2) + 1  # in 2^18, rounded up
+            if int(totals.of(sizes).max()) > 1 << 62 - WORD_BITS // 2:
+                raise OverflowError("a sum of more than 134 bits")
+            return type(self)(*map(totals.of, self.carried())).carried()
+        return type(self)(*map(totals.of, self)).carried()
 
     def unbounded_run_sums(self, starts: Int64Array) -> list[int]:
         """Return what `run_sums` returns, as Python integers of any size.

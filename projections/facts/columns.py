@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import LEVELS, Level
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, index_where, stable_order
 from forecast_ledger.projections.facts.accounts import Books
 
 # --- Other ids of participants: as whose each forecast counts, as of a log position.
@@ -153,12 +153,15 @@ class Forecasts:
         """
         counts = self.counts(questions)
         number = np.repeat(np.arange(len(questions)), counts)
-        begins = np.searchsorted(self.question, questions) - (np.cumsum(counts) - counts)
-        index = np.arange(len(number)) + begins[number]
+        begins = np.searchsorted(self.question, questions)
         last = np.broadcast_to(as_of, len(questions))[number]
-        counting = (self.position[index] <= last) & (last < self.retracted[index])
-        index, number = index[counting], number[counting]
-        return replace(self.rows(index), question=number).named(last[counting])
+        first = int(begins[0]) if len(begins) else 0
+        index: Int64Array | slice = slice(first, first + len(number))
+        if (begins[1:] != begins[:-1] + counts[:-1]).any():
+            index = np.arange(len(number)) + (begins - (np.cumsum(counts) - counts))[number]
+        rows = replace(self.rows(index), question=number)
+        counting = index_where((rows.position <= last) & (last < rows.retracted))
+        return (rows if isinstance(counting, slice) else rows.rows(counting)).named(last[counting])
 
     def counting(self, as_of: int) -> "Forecasts":
         """Return the rows that are not retracted as of a log position."""
@@ -208,35 +211,19 @@ class Forecasts:
             self.question[index],
             self.participant[index],
             self.made[index],
-            self.until[index],
-            self.retracted[index],
+            _taken(self.until, index),
+            _taken(self.retracted, index),
             self.start[index],
             self.chances,
             self.renames,
         )
 
-    def ranges(self, begins: Int64Array, ends: Int64Array) -> "Forecasts":
-        """Return one or more ranges of rows, one after the other; if they are long, faster than `rows`."""
-        slices = [*map(slice, begins.tolist(), ends.tolist())]
 
-        def taken(column: Any) -> Any:
-            if column.strides == (0,):  # one value, as that of forecasts without an end
-                return np.broadcast_to(column[0], int((ends - begins).sum()))
-            return np.concatenate([column[each] for each in slices])
-
-        return Forecasts(
-            taken(self.position),
-            taken(self.at),
-            taken(self.recorded_at),
-            taken(self.question),
-            taken(self.participant),
-            taken(self.made),
-            taken(self.until),
-            taken(self.retracted),
-            taken(self.start),
-            self.chances,
-            self.renames,
-        )
+def _taken(column: Int64Array, index: Int64Array | slice) -> Int64Array:
+    """Return these rows of a column, which may be one value that all rows share, as the end of those without one."""
+    if isinstance(index, slice) or column.strides != (0,):
+        return column[index]
+    return np.broadcast_to(column[:1], index.shape) if len(column) else column[index]
 
 
 class Settlement(NamedTuple):
@@ -506,15 +493,18 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     """
     order, key = _in_log_order(forecasts)
     question, at = forecasts.question[order], forecasts.at[order]
-    end = np.minimum(ends[question], forecasts.until[order])
+    end = np.minimum(ends[question], _taken(forecasts.until, order))
     replaced = np.flatnonzero(key[1:] == key[:-1])
     later = _earliest_after(key, at) if (at[replaced + 1] < at[replaced]).any() else at
     end[replaced] = np.minimum(end[replaced], later[replaced + 1])
     opening = opens[question]
     start = np.maximum(at, opening)
-    kept = forecasts.made[order] & (start < end) & (early | (at >= opening))
-    row = order[kept]
-    return Intervals(row, question[kept], forecasts.participant[row], start[kept], end[kept])
+    kept = forecasts.made[order] & (start < end)
+    if not early:
+        kept &= at >= opening
+    standing = Intervals(order, question, forecasts.participant[order], start, end)
+    stands = index_where(kept)
+    return standing if isinstance(stands, slice) else standing.of(stands)
 
 
 # None: the close of the question. The last one is of rows that count as never made, which `spans` is not given.

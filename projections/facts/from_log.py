@@ -46,7 +46,6 @@ from forecast_ledger.projections.facts.event_checks import (
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
-_LONG = 512  # rows of a run of one question, from which on runs are moved whole: for fewer, threads wait for each other
 _WITHIN_64_BITS = "numbers of at most 64 bits"
 
 
@@ -383,11 +382,10 @@ def gather_forecasts(facts: Facts, pages: list[ForecastPage]) -> Forecasts:
 def _by_question(forecasts: Forecasts) -> Forecasts:
     """Return forecasts question after question, each in log order."""
     starts = run_starts(forecasts.question)
-    if len(starts) * _LONG < len(forecasts.question):  # as those of segments are
-        order = stable_order(forecasts.question[starts])
-        ordered = forecasts.ranges(starts[order], np.append(starts[1:], len(forecasts.question))[order])
-    else:
-        ordered = forecasts.rows(stable_order(forecasts.question))
+    order = stable_order(forecasts.question[starts])
+    lengths = np.diff(starts, append=len(forecasts.question))[order]
+    rows = np.arange(len(forecasts.question)) + np.repeat(starts[order] - (np.cumsum(lengths) - lengths), lengths)
+    ordered = forecasts if (order[1:] > order[:-1]).all() else forecasts.rows(rows)
     question, position = ordered.question, ordered.position
     if ((position[1:] < position[:-1]) & (question[1:] == question[:-1])).any():  # a segment has some of them as JSON
         return forecasts.rows(np.lexsort((forecasts.position, forecasts.question)))

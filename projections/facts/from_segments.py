@@ -1,9 +1,10 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -22,7 +23,7 @@ from forecast_ledger.ledger.segments.segment_columns import (
     provenances,
     pyarrow,
 )
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Codes, Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation
 from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, select_columns
@@ -106,7 +107,7 @@ def frame_of_segments(
         if len(forecasts):
             _file_forecasts(facts, forecasts)
             position = integers(forecasts["position"])
-            counts = _with(counts, _codes(forecasts["question"], facts.question_codes.codes, position, _QUESTION))
+            counts = _with(counts, _codes(forecasts["question"], facts.question_codes, position, _QUESTION))
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     for unsealed in rest:
         counts = _with(counts, unsealed.question)
@@ -127,7 +128,7 @@ def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastP
     order. rest: as of `FactsFrame.rest_on`. Raises Corrupt at one that does not fit its question.
     """
     tables = [table for table in segments if len(table)]
-    joined = [pyarrow().concat_tables(tables).unify_dictionaries()] if tables else []
+    joined = [pyarrow().concat_tables(tables)] if tables else []
     return laid_out(facts, gather_forecasts(facts, [*(_forecast_columns(facts, table) for table in joined), *rest]))
 
 
@@ -190,8 +191,8 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
         position,
         integers(table["claimed_at"]),
         integers(table["recorded_at"]),
-        _codes(table["question"], facts.question_codes.codes, position, _QUESTION),
-        _codes(table["participant"], facts.participant_codes.codes, position, _PARTICIPANT),
+        _codes(table["question"], facts.question_codes, position, _QUESTION),
+        _codes(table["participant"], facts.participant_codes, position, _PARTICIPANT),
         numpy_array(table["made"].combine_chunks()),
         integers(table["until"], NEVER) if ends else np.broadcast_to(np.int64(NEVER), len(table)),
         np.diff(numpy_array(lists.offsets).astype(np.int64)) * numpy_array(lists.is_valid()),
@@ -199,16 +200,34 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
     )
 
 
-def _codes(column: Any, codes: dict[str, int], position: Int64Array, expected: tuple[str, str]) -> Int64Array:
+def _codes(column: Any, codes: Codes, position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
-    labels, index = labelled(column)
-    known = np.fromiter(map(codes.get, labels, repeat(-1)), np.int64, len(labels))
-    code: Int64Array = known[index]
+    chunks = column.chunks  # each with its own labels
+    labels = pyarrow().chunked_array([chunk.dictionary for chunk in chunks])
+    known = integers(pyarrow().compute.index_in(labels, _ids(codes)), -1)
+    begins = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)]).tolist()
+    code: Int64Array = np.concatenate(
+        [known[begin:][numpy_array(chunk.indices)] for begin, chunk in zip(begins, chunks, strict=False)]
+    )
     if (known < 0).any() and (code < 0).any():
         row = int(np.argmin(np.where(code < 0, position, NEVER)))
-        fault = mismatch(expected[0], f"{short_repr(labels[index[row]])}, {expected[1]}")
+        fault = mismatch(expected[0], f"{short_repr(column[row].as_py())}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return code
+
+
+_kept_ids = WeakKeyDictionary[Codes, Any]()  # each of many tasks looks up the same participants
+
+
+def _ids(codes: Codes) -> Any:
+    """Return all ids as an array."""
+    ids = _kept_ids.get(codes)
+    if ids is None or len(ids) != len(codes.codes):
+        texts = [label.encode() for label in codes.labels]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+        buffers = [None, *map(pyarrow().py_buffer, (ends, b"".join(texts)))]
+        ids = _kept_ids[codes] = pyarrow().Array.from_buffers(pyarrow().string(), len(texts), buffers)
+    return ids
 
 
 def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:

@@ -463,8 +463,8 @@ def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, 
     known: BoolArray = participant < len(codes)
     outside = [
         number * len(codes) + codes[who]
-        for number in np.unique(contest).tolist()
-        for who in non_members(contests[number])
+        for number, each in enumerate(contests)
+        for who in non_members(each)
         if who in codes
     ]
     return known & ~np.isin(contest * len(codes) + participant, outside) if outside else known

@@ -13,7 +13,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, Totals, distinct, int64_array, run_starts, stable_order
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import multiply_and_round
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -106,8 +106,9 @@ def scores(
 def _added(rows: Scores) -> Scores:
     """Return a row for each question and participant, of several."""
     starts = run_starts(rows.question, rows.participant)
-    covered, hidden = (np.add.reduceat(column, starts) for column in (rows.covered, rows.covered_hidden))
-    return Scores(rows.question[starts], rows.participant[starts], rows.numerator.run_sums(starts), covered, hidden)
+    totals = Totals.of_runs(starts, len(rows.question))
+    sums = rows.numerator.totals(totals), totals.of(rows.covered), totals.of(rows.covered_hidden)
+    return Scores(rows.question[starts], rows.participant[starts], *sums)
 
 
 def count_score_parts(terms: Terms) -> int:
@@ -171,13 +172,14 @@ def _scores(first: int, terms: Terms) -> Scores:
     length = standing.end - standing.start
     question, participant = standing.question, standing.participant
     starts = run_starts(question, participant)
+    totals = Totals.of_runs(starts, len(question))
     hidden = np.minimum(standing.end, terms.questions.hidden[question]) - standing.start
     return Scores(
         question=question[starts] + first,
         participant=participant[starts],
-        numerator=earned.run_sums(starts),
-        covered=np.add.reduceat(length, starts) if len(starts) else length,
-        covered_hidden=np.add.reduceat(np.maximum(hidden, 0), starts) if len(starts) else length,
+        numerator=earned.totals(totals),
+        covered=totals.of(length),
+        covered_hidden=totals.of(np.maximum(hidden, 0)),
     )
 
 

@@ -258,6 +258,7 @@ _ENDED = (
 
 def local(shared: Shared, tasks: Iterable[Task]) -> Iterator[QuestionPart]:
     """Score one task after the other in this process. Raises Corrupt, Unavailable."""
+    np.empty(_KEPT, np.int8)
     for task in tasks:
         with gc_pause.paused():
             yield shared.score(task)

@@ -7,7 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import distinct, half_even_many, int64_array, round_half_even, stable_order
+from forecast_ledger.projections.core.arrays import (
+    Totals,
+    distinct,
+    half_even_many,
+    int64_array,
+    round_half_even,
+    stable_order,
+)
 
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**62 - 1)), min_size=1))
@@ -63,3 +70,30 @@ def test_distinct_keys_come_with_the_index_of_each_row(keys: list[int]) -> None:
     values, which = distinct(int64_array(keys))
     assert values.tolist() == sorted(set(keys))
     assert [values[place] for place in which.tolist()] == keys
+
+
+WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.integers(2**52, 2**53)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), WORDS), max_size=40))
+@example([(0, 2**53), (0, 1), (0, 1)])
+@example([(0, -(2**63)), (0, 2**32 - 1), (0, 2**32 - 1)])
+def test_totals_are_the_sums_that_64_bits_hold(rows: list[tuple[int, int]]) -> None:
+    """Whatever their size, of runs too, modulo 2^64, as two's complement has it."""
+    index, which = distinct(int64_array([number for number, _ in rows]))
+    column = int64_array([word for _, word in rows])
+    sums = [sum(word for number, word in rows if number == each) for each in index.tolist()]
+    wrapped = [(each + 2**63) % 2**64 - 2**63 for each in sums]
+    assert Totals(which, np.bincount(which, minlength=len(index))).of(column).tolist() == wrapped
+    order = stable_order(which)
+    starts = np.searchsorted(which[order], np.arange(len(index)))
+    assert Totals.of_runs(starts, len(rows)).of(column[order]).tolist() == wrapped
+
+
+def test_totals_of_millions_of_rows_are_exact() -> None:
+    """Halves of 32 bits of so many rows do not fit in a float."""
+    index = np.zeros((1 << 21) + 1, np.int64)
+    index[1] = 1
+    column = np.full(len(index), 2**32 - 1)
+    totals = Totals(index, np.bincount(index)).of(column).tolist()
+    assert totals == [(2**32 - 1) << 21, 2**32 - 1]

@@ -126,14 +126,14 @@ def test_forecasts_lie_question_after_question_in_log_order() -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_ranges_of_forecasts_have_the_rows_of_their_indices(ends: bool) -> None:
+def test_rows_of_forecasts_have_the_values_of_their_indices(ends: bool) -> None:
     """Every column of them, also one that has the same value in all rows."""
     forecasts = read(
         opened(), opened("wind"), made(), made("wind", at=1), made(at=2), withdrawn("wind", at=3)
     ).forecasts
     if not ends:
         forecasts = replace(forecasts, until=np.broadcast_to(forecasts.until[:1], 4))
-    found = forecasts.ranges(np.array([2, 0]), np.array([4, 1]))
+    found = forecasts.rows(np.array([2, 3, 0]))
     for name in (field.name for field in fields(forecasts) if field.name != "renames"):
         expected = getattr(forecasts, name) if name == "chances" else getattr(forecasts, name)[[2, 3, 0]]
         assert getattr(found, name).tolist() == expected.tolist()

@@ -13,7 +13,6 @@ from forecast_ledger.ledger.model.events import ContestFinalized, ForecastMade, 
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
-from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
 from forecast_ledger.replay.reading.replay import summarize_tables
@@ -44,13 +43,10 @@ def sealed_facts(records: list[Recorded], size: int, sealed: int) -> Facts:
 @given(oracle.logs(), st.data())
 @settings(max_examples=times(20), deadline=None)
 def test_every_table_of_any_log_is_the_same(commands: list[AnyCommand], data: st.DataObject) -> None:
-    """Wherever the log is cut into segments and a tail, and whether rows are moved in runs or one by one."""
+    """Wherever the log is cut into segments and a tail."""
     records = oracle.attempted(commands)[0]
     size, sealed = data.draw(st.integers(1, len(records))), data.draw(st.integers(0, len(records)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(from_log, "_LONG", data.draw(st.sampled_from([0, from_log._LONG])))
-        found = sealed_facts(records, size, sealed)
-    assert summarize_tables(found) == summarize_tables(oracle.facts_in(records))
+    assert summarize_tables(sealed_facts(records, size, sealed)) == summarize_tables(oracle.facts_in(records))
 
 
 @pytest.mark.parametrize("size", [3, 40, 10_000])
@@ -65,11 +61,10 @@ def test_every_table_of_stories_and_trading_is_the_same(size: int) -> None:
 
 
 @pytest.mark.parametrize("story", VARIED)
-def test_every_table_of_every_story_is_the_same(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_of_every_story_is_the_same(story: str) -> None:
     """All that events can say: outcomes that change, other times, groups, replies, failed calls."""
     records = recorded(story)
     expected = summarize_tables(oracle.facts_in(records))
-    monkeypatch.setattr(from_log, "_LONG", 0)  # rows are moved in runs
     for size, sealed in ((7, len(records) // 2), (len(records), len(records))):
         assert summarize_tables(sealed_facts(records, size, sealed)) == expected
 
