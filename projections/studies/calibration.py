@@ -5,7 +5,8 @@ Forecasts are recalibrated by isotonic regression, which splits the Brier score 
 Source: Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118: the CORP approach.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby, pairwise
@@ -19,11 +20,14 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Sample, at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, run_starts
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.range_kernels import Numbers
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.terms import numbers
+
+_FEW_FALLS = 16  # falls among so many neighbours are joined one after the other
 
 
 class Block(NamedTuple):
@@ -66,28 +70,65 @@ def recalibrate(sample: Sample) -> Iterator[Recalibrated]:
     """
     order = np.lexsort((sample.probability, sample.owner))
     owner, probability, happened = sample.owner[order], sample.probability[order], sample.happened[order]
-    squares = np.where(happened, PROBABILITY - probability, probability).tolist()
-    for first, end in pairwise([*run_starts(owner).tolist(), len(owner)]):
-        blocks = _pooled(probability[first:end].tolist(), happened[first:end].tolist())
-        n, yes = end - first, sum(block.happened for block in blocks)
-        brier = Fraction(sum(each * each for each in squares[first:end]), n * PROBABILITY**2)
-        left = sum((Fraction(each.happened * (each.n - each.happened), each.n * n) for each in blocks), Fraction(0))
-        uncertainty = Fraction(yes * (n - yes), n * n)
-        yield Recalibrated(int(owner[first]), n, brier, brier - left, uncertainty - left, uncertainty, blocks)
+    missed = np.where(happened, PROBABILITY - probability, probability)
+    squares = WideInt.product(missed, missed).run_sums(run_starts(owner)).integers()
+    pools = _joined_falls(_equal(owner, probability, happened))
+    limits = [*run_starts(pools.owner).tolist(), len(pools.owner)]
+    for (first, end), square in zip(pairwise(limits), squares, strict=True):
+        blocks = _pooled(zip(*(column[first:end].tolist() for column in pools[1:]), strict=True))
+        n, yes = sum(block.n for block in blocks), sum(block.happened for block in blocks)
+        mixed = Counter[int]()
+        for block in blocks:
+            mixed[block.n] += block.happened * (block.n - block.happened)
+        left = sum((Fraction(total, size * n) for size, total in mixed.items()), Fraction(0))
+        brier, uncertainty = Fraction(square, n * PROBABILITY**2), Fraction(yes * (n - yes), n * n)
+        yield Recalibrated(int(pools.owner[first]), n, brier, brier - left, uncertainty - left, uncertainty, blocks)
 
 
-def _pooled(probability: list[int], happened: list[bool]) -> list[Block]:
-    """Return the blocks of isotonic regression, by pooling adjacent violators; forecasts come in ascending order.
+class _Pools(NamedTuple):
+    """Forecasts of one owner with neighbouring probabilities, by owner and probability; the rest as in `Block`."""
+
+    owner: Int64Array
+    lower: Int64Array
+    upper: Int64Array
+    n: Int64Array
+    happened: Int64Array
+
+    def joined(self, starts: Int64Array) -> "_Pools":
+        """Return runs of neighbours as one each. starts: where each run begins."""
+        ends = np.append(starts[1:], len(self.owner)) - 1
+        counts = (np.add.reduceat(column, starts) for column in (self.n, self.happened))
+        return _Pools(self.owner[starts], self.lower[starts], self.upper[ends], *counts)
+
+
+def _equal(owner: Int64Array, probability: Int64Array, happened: BoolArray) -> _Pools:
+    """Return the forecasts of each owner and probability, which come in this order, as one."""
+    if not len(owner):
+        return _Pools(owner, probability, probability, owner, owner)
+    single = _Pools(owner, probability, probability, np.ones_like(owner), happened.astype(np.int64))
+    return single.joined(run_starts(owner, probability))
+
+
+def _joined_falls(pools: _Pools) -> _Pools:
+    """Join neighbours whose frequencies fall or are equal, all at once, as long as they are many."""
+    while True:
+        owner, happened, n = pools.owner, pools.happened, pools.n
+        falls = (owner[1:] == owner[:-1]) & (happened[:-1] * n[1:] >= happened[1:] * n[:-1])
+        if falls.sum() * _FEW_FALLS < len(falls) or not len(falls):
+            return pools
+        pools = pools.joined(np.flatnonzero(np.append(True, ~falls)))
+
+
+def _pooled(rows: Iterable[tuple[int, ...]]) -> list[Block]:
+    """Return the blocks of isotonic regression, by pooling adjacent violators; rows come in ascending order.
 
     Source: Ayer et al. (1955), doi:10.1214/aoms/1177728423.
     """
     blocks: list[Block] = []
-    for chance, equal in groupby(zip(probability, happened, strict=True), itemgetter(0)):
-        answers = [yes for _, yes in equal]
-        new = Block(chance, chance, len(answers), sum(answers))
+    for new in map(Block._make, rows):
         while blocks and blocks[-1].happened * new.n >= new.happened * blocks[-1].n:
             before = blocks.pop()
-            new = Block(before.lower, chance, before.n + new.n, before.happened + new.happened)
+            new = Block(before.lower, new.upper, before.n + new.n, before.happened + new.happened)  # noqa: PLW2901
         blocks.append(new)
     return blocks
 

@@ -11,6 +11,7 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import Sample
+from forecast_ledger.projections.studies import calibration
 from forecast_ledger.projections.studies.calibration import Recalibrated, recalibrate
 from tests.support import oracle
 from tests.support.effort import times
@@ -77,6 +78,21 @@ def test_recalibrated_forecasts_are_those_of_the_definition(seed: int) -> None:
         assert own.uncertainty == flat
         assert own.brier == own.miscalibration - own.discrimination + own.uncertainty
         assert min(own.miscalibration, own.discrimination) >= 0
+
+
+@pytest.mark.parametrize("few", [1, 10**9])
+def test_forecasts_are_joined_at_once_or_one_after_the_other(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two owners with many distinct forecasts; of a third, of whom each falls below the block before it."""
+    random = Random(few)
+    rows = [(owner, random.randrange(ONE), random.random() < 0.5) for owner in (0, 1) for _ in range(700)]
+    rows += [(2, level * 10**7, number < level) for level in range(1, 40) for number in range(40)]
+    rows += [(2, 40 * 10**7 + level, False) for level in range(300)]
+    plain = [*recalibrate(sampled(rows))]
+    monkeypatch.setattr(calibration, "_FEW_FALLS", few)
+    assert [*recalibrate(sampled(rows))] == plain
+    shares = [Fraction(each.happened, each.n) for each in plain[2].blocks]
+    joined = Fraction(sum(range(22, 40)), 18 * 40 + 300)  # more than 21 / 40, less than 22 / 40
+    assert shares == [*(Fraction(level, 40) for level in range(1, 22)), joined]
 
 
 def test_the_tables_have_the_forecasts_of_brier_scores() -> None:
