@@ -324,7 +324,7 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
     """
     for page, quotes in _with_their_quotes(columns.others, columns.quotes):
         others = _with_quotes(page, quotes)
-        read = [others[name].to_pylist() for name in ("position", "event", "digest")]
+        read = [others["position"].to_pylist(), others["event"].to_pylist(), _digests(others["digest"])]
         ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
         recorded_at, said = integers(others["recorded_at"]).tolist(), provenances(others)
         for position, text, digest, command_id, at, provenance in zip(*read, ids, recorded_at, said, strict=True):
@@ -340,8 +340,16 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
                 command="",
                 previous="",
                 event=event,
-                digest="" if digest is None else digest.hex(),
+                digest=digest,
             )
+
+
+def _digests(column: Any) -> list[str]:
+    """Return digests as hexadecimal texts, empty where there is none, as in most rows."""
+    digests = [""] * len(column)
+    for row in np.flatnonzero(_values(column.combine_chunks().is_valid())).tolist():
+        digests[row] = column[row].as_py().hex()
+    return digests
 
 
 def provenances(table: Any) -> Sequence[Provenance | UnsetType]:

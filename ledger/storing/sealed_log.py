@@ -2,8 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 # Columns of a segment that no table needs.
 UNREAD = frozenset({"command_id", "command", "imported", "normal", "provenance"})
 UNTOLD = UNREAD - {"provenance"}  # those that are not needed either to tell who asked for an event, and why
+_AHEAD = 2  # segments that are read while one is used, each in a thread: more would take the memory of more
 Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
 
 
@@ -90,14 +91,19 @@ class SealedLog:
             yield segment, self._columns(segment, ())
 
     def _read_ahead(self, without: Collection[str]) -> Iterator[tuple[Segment, SegmentColumns]]:
-        """Yield each segment and its columns, but for some; a thread reads the next one while this one is used."""
-        segments = self.manifest.segments
-        with ThreadPoolExecutor(1) as aside:
-            pending = deque(aside.submit(self._columns, each, without) for each in segments[:1])
-            for number, segment in enumerate(segments, 1):
-                columns = pending.popleft().result()
-                pending.extend(aside.submit(self._columns, each, without) for each in segments[number : number + 1])
-                yield segment, columns
+        """Yield each segment and its columns, but for some; threads read the next ones while this one is used."""
+        segments = iter(self.manifest.segments)
+        with ThreadPoolExecutor(_AHEAD) as aside:
+
+            def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
+                return ((each, aside.submit(self._columns, each, without)) for each in islice(segments, count))
+
+            pending = deque(begin(_AHEAD))
+            while pending:
+                segment, columns = pending.popleft()
+                read = columns.result()
+                pending.extend(begin(1))
+                yield segment, read
 
     def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
         """Return the columns of a segment, after a check of the files. Raises Corrupt, Unavailable."""

@@ -34,8 +34,9 @@ def enter_event(facts: Facts, position: int, event: Any) -> None:
 
     Raises KeyError if the event names something that does not exist, Corrupt if a sum becomes too large.
     """
-    if type(event) in _ENTER:
-        _ENTER[type(event)](facts, position, event)
+    kind = type(event)
+    if kind in _ENTER:
+        _ENTER[kind](facts, position, event)
 
 
 def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:

@@ -173,13 +173,14 @@ def _status(facts: Facts, last: int) -> Status:
 
 def _file_event(facts: Facts, recorded: Recorded) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
+    event, kind = recorded.event, type(recorded.event)
     try:
-        check_event(facts, recorded.position, recorded.event)
-        enter_event(facts, recorded.position, recorded.event)
-        if (kind := type(recorded.event)) in _FILE:
-            _FILE[kind](facts, recorded, recorded.event)
+        check_event(facts, recorded.position, event)
+        enter_event(facts, recorded.position, event)
+        if kind in _FILE:
+            _FILE[kind](facts, recorded, event)
     except KeyError as missing:
-        tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # str of a KeyError is its key, escaped
+        tag, name = events.TAGS[kind], shorten(str(missing))  # str of a KeyError is its key, escaped
         fault = mismatch("an id that an earlier event introduced", f"{name}, which none did")
         raise Corrupt(recorded.position, f"{tag}: {fault}") from None
     except OverflowError:
@@ -208,8 +209,9 @@ def _file_contest(facts: Facts, recorded: Recorded, event: events.ContestOpened)
 
 def _file_entry(facts: Facts, recorded: Recorded, event: events.QuestionAdded) -> None:
     code = facts.question_codes.codes[event.question]
-    spots = tuple([(spot.at, spot.weight) for spot in event.spots])
-    entry = Entry(recorded.position, code, event.weight, event.hidden_coverage_weight, event.spot_at, spots)
+    entry = Entry(recorded.position, code, event.weight, event.hidden_coverage_weight, event.spot_at)
+    if event.spots:
+        entry = entry._replace(spots=tuple((spot.at, spot.weight) for spot in event.spots))
     facts.contests[event.contest].entries[code] = entry
 
 

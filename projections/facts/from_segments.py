@@ -1,7 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -106,19 +106,24 @@ def frame_of_segments(
         facts.as_of = end.position
         if len(forecasts):
             _file_forecasts(facts, forecasts)
-            position = integers(forecasts["position"])
-            counts = _with(counts, _codes(forecasts["question"], facts.question_codes, position, _QUESTION))
+            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + _counts(facts, forecasts)
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
+    counts = np.pad(counts, (0, len(facts.questions) - len(counts)))
     for unsealed in rest:
-        counts = _with(counts, unsealed.question)
-    return FactsFrame(facts, np.pad(counts, (0, len(facts.questions) - len(counts))), rest)
+        counts += np.bincount(unsealed.question, minlength=len(counts))
+    return FactsFrame(facts, counts, rest)
 
 
-def _with(counts: Int64Array, codes: Int64Array) -> Int64Array:
-    """Add the counts of some more codes."""
-    more = np.bincount(codes, minlength=len(counts))
-    more[: len(counts)] += counts
-    return more
+def _counts(facts: Facts, table: Any) -> Int64Array:
+    """Return how many rows each question has, by code. Raises Corrupt: a question was not opened earlier."""
+    labels, index = labelled(table["question"])
+    count, codes = np.bincount(index, minlength=len(labels)), facts.question_codes.codes
+    known = np.fromiter(map(codes.get, labels, repeat(-1)), np.int64, len(labels))
+    if (count[known < 0] > 0).any():
+        _codes(table["question"], facts.question_codes, integers(table["position"]), _QUESTION)  # raises it
+    counts = np.zeros(len(codes), np.int64)
+    np.add.at(counts, known[known >= 0], count[known >= 0])
+    return counts
 
 
 def forecasts_on(facts: Facts, segments: Iterable[Any], rest: Iterable[ForecastPage]) -> Forecasts:

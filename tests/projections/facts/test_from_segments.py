@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
+from forecast_ledger.projections.facts.from_segments import facts_of_segments, frame_of_segments, segment_events
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
@@ -88,6 +88,7 @@ def test_the_events_of_a_segment_are_those_of_the_log() -> None:
 def test_a_forecast_on_a_question_that_was_not_opened_is_found() -> None:
     """In segments as in a log, with its log position."""
     records = oracle.attempted([opened("dry"), opened("rain"), forecast("rain")])[0]
-    with pytest.raises(Corrupt, match="a question opened earlier") as corrupt:
-        facts_of_segments([columns_of([records[0], *records[2:]])])
-    assert corrupt.value.position == 3
+    for read in (facts_of_segments, frame_of_segments):
+        with pytest.raises(Corrupt, match="a question opened earlier; found 'rain', which was not") as corrupt:
+            read([columns_of([records[0], *records[2:]])])
+        assert corrupt.value.position == 3

@@ -1,11 +1,13 @@
 """Forecasts of some questions only, read from segments and a tail: in all, those that a reading of the log has."""
 
 import pickle
+from collections.abc import Collection
 from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from time import sleep
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
-from forecast_ledger.ledger.segments.segment_columns import to_columns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.projections.core.arrays import stable_order
 from forecast_ledger.projections.facts.columns import Facts, joined, width
@@ -120,6 +122,29 @@ def test_a_file_that_is_gone_or_was_changed_is_found_by_the_reader_of_a_part(sea
     files[-2].unlink()
     with pytest.raises(Corrupt, match="No such file"):
         frame.forecasts_on(every)
+
+
+def test_segments_come_in_log_order_up_to_the_first_that_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although some are read while those before them are used: the first one is read more slowly than the others."""
+    records = recorded("metaculus-2022")
+    folder, rows = tmp_path / "segments", [log.seal(each)[0] for each in records]
+    manifest = seal_pages(lambda after: iter([rows[after:]] if rows[after:] else []), "main", folder, 5)
+    damaged = folder / manifest.segments[3].others.name
+    damaged.write_bytes(b"")
+    sealed, seen = SealedLog(folder, "main"), list[int]()
+    read = sealed._columns
+
+    def slowly(segment: segment_files.Segment, without: Collection[str]) -> SegmentColumns:
+        sleep(0.05 * (segment.first == 1))
+        return read(segment, without)
+
+    monkeypatch.setattr(sealed, "_columns", slowly)
+    parts = map(seen.append, (part.end.position for part in sealed.segments(lambda *_: True)))
+    with pytest.raises(Corrupt, match=damaged.name) as caught:
+        any(parts)
+    assert (seen, caught.value.position) == ([5, 10, 15], 16)
 
 
 def test_a_participant_who_comes_from_nowhere_is_refused() -> None:
