@@ -1,7 +1,7 @@
 """Units and their conversion: decimals and RFC 3339 text outside, integers inside; other values are refused."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, DecimalException, InvalidOperation, Overflow, Rounded
@@ -360,21 +360,6 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
     digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
     digits = digits.ljust(least, "0")
     return "-" * (value < 0) + (f"{whole}.{digits}" if digits else str(whole))
-
-
-def format_each_fixed(values: Iterable[int], unit: int, least: int = 0) -> list[str]:
-    """Return `format_fixed` of every integer, in less time; unit > 1.
-
-    >>> format_each_fixed([-1_500_000, 7], MONEY, least=2)
-    ['-1.50', '0.000007']
-    """
-    places = len(str(unit)) - 1
-    digits = [str(value).zfill(places + 1 + (value < 0)) for value in values]  # at least one before the point
-    if least == places:
-        return [f"{each[:-places]}.{each[-places:]}" for each in digits]
-    if not least:
-        return [f"{each[:-places]}.{each[-places:]}".rstrip("0").rstrip(".") for each in digits]
-    return [f"{each[:-places]}.{each[-places:].rstrip('0').ljust(least, '0')}" for each in digits]
 
 
 def check_id(text: str, field: str) -> str:

@@ -4,6 +4,7 @@ pyarrow is an optional dependency; it is imported when a table is converted.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -14,24 +15,22 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.values import (
-    FIRST_INSTANT,
-    LAST_INSTANT,
     MONEY,
     MOST_DECIMALS,
     PROBABILITY,
     format_count,
-    format_each_fixed,
     format_fixed,
     format_instant,
 )
 from forecast_ledger.projections.core.arrays import Codes, Int64Array, int64_array
 from forecast_ledger.projections.core.late_fractions import round_to_units
+from forecast_ledger.projections.core.number_texts import decimal_texts, instant_texts
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1
 PROBABILITIES = 10**11  # published units in 1
 MEASURE = 10**MOST_DECIMALS  # published units in 1 of the value of a numeric question
-_MANY = 64  # instants that are printed faster together
+_MANY = 64  # values that are printed faster together
 _instant = lru_cache(1 << 16)(format_instant)  # the instants of a question recur with each forecast on it
 FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 
@@ -165,7 +164,7 @@ class Kind(NamedTuple):
 
     unit: str
     printed: Callable[[Any], Any]
-    all_printed: Callable[[list[Any]], list[Any]] | None = None
+    all_printed: Callable[[Int64Array], list[Any]] | None = None
 
 
 def _fixed(words: str, unit: int, least: int = 0) -> Kind:
@@ -173,22 +172,8 @@ def _fixed(words: str, unit: int, least: int = 0) -> Kind:
     return Kind(
         words,
         partial(format_fixed, unit=unit, least=least),
-        partial(format_each_fixed, unit=unit, least=least),
+        partial(decimal_texts, places=len(str(unit)) - 1, least=least),
     )
-
-
-def _instants(values: list[int]) -> list[str]:
-    """Return the text of each instant, as `format_instant` prints it, in half of its time.
-
-    >>> _instants([10**15, 1])
-    ['2001-09-09T01:46:40Z', '1970-01-01T00:00:00.000001Z']
-    """
-    if len(values) <= _MANY:
-        return [*map(_instant, values)]
-    if min(values) < FIRST_INSTANT or max(values) > LAST_INSTANT:
-        raise OverflowError("an instant outside the years 1 to 9999")
-    texts = np.datetime_as_string(int64_array(values).astype("datetime64[us]")).tolist()
-    return [f"{text.removesuffix('.000000')}Z" for text in texts]
 
 
 # Kinds "id", "instant", … of columns. Values are integers internally: an array, a list where a value may be missing or
@@ -196,7 +181,7 @@ def _instants(values: list[int]) -> list[str]:
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
-    "instant": Kind("µs since the epoch, UTC", _instant, _instants),
+    "instant": Kind("µs since the epoch, UTC", _instant, instant_texts),
     "probability": _fixed("1e-11", PROBABILITIES),
     "measure": _fixed("1e-12", MEASURE),
     "points": _fixed("1e-9, rounded once", POINTS, least=9),
@@ -206,7 +191,7 @@ KINDS: dict[str, Kind] = {
     "money": _fixed("1e-6", MONEY, least=2),
     "fine_money": _fixed("1e-15", FINE_MONEY, least=2),
     "seconds": _fixed("µs", 10**6),
-    "count": Kind("", int),
+    "count": Kind("", int, np.ndarray.tolist),
     "integer": Kind("", str),
 }
 
@@ -243,41 +228,46 @@ def take_rows(values: Values, index: Int64Array) -> Values:
 
 
 def printed_values(values: Values, kind: str) -> list[Any]:
-    """Return the printed values of a column of this kind; each distinct value is printed once.
+    """Return the printed values of a column of this kind.
 
     >>> printed_values([5 * 10**10, None, 5 * 10**10], "probability")
     ['0.5', None, '0.5']
     """
-    return written_values(values, kind, lambda printed: printed)
+    return plain_values(values) if kind in {"id", "text"} else written_values(values, kind, lambda printed: printed)
 
 
 def written_values(values: Values, kind: str, write: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return what a function makes of the printed values of a column of this kind; it is given the distinct ones.
+    """Return what a function makes of the printed values of a column of this kind, most of which are distinct.
 
     >>> written_values(ids(["ada", "bo", "ada"]), "id", lambda printed: [f"<{text}>" for text in printed])
     ['<ada>', '<bo>', '<ada>']
     """
-    plain = values.codes.tolist() if isinstance(values, Ids) else plain_values(values)
+    if isinstance(values, np.ndarray):
+        return write(_printed(values, kind))
+    plain = plain_values(values)
     distinct = [*{*plain}]
-    if len(distinct) == len(plain):
-        distinct = plain
-    named = [values.labels[code] for code in distinct] if isinstance(values, Ids) else distinct
-    written = write(_printed(named, kind))
-    if distinct is plain:
-        return written
-    return [*map(dict(zip(distinct, written, strict=True)).__getitem__, plain)]
+    written = dict(zip(distinct, write(_printed_list(distinct, kind)), strict=True))
+    return [*map(written.__getitem__, plain)]
 
 
-def _printed(values: list[Any], kind: str) -> list[Any]:
-    if kind in {"id", "text"}:
-        return values
-    _, printed, all_printed = KINDS[kind]
+def _printed_list(values: list[Any], kind: str) -> list[Any]:
     present = [value for value in values if value is not None]
-    texts = [*map(printed, present)] if all_printed is None else all_printed(present)
+    if kind in {"id", "text"} or not present:
+        return values
+    texts = _printed(present, kind)
     if len(present) == len(values):
         return texts
     following = iter(texts)
     return [None if value is None else next(following) for value in values]
+
+
+def _printed(values: Int64Array | list[Any], kind: str) -> list[Any]:
+    """Return printed values, none of which is missing; many in a list are printed as an array if they have 64 bits."""
+    _, printed, all_printed = KINDS[kind]
+    if all_printed is not None and len(values) > _MANY:
+        with suppress(OverflowError):
+            return all_printed(np.asarray(values, np.int64))
+    return [*map(printed, values if isinstance(values, list) else values.tolist())]
 
 
 # --- Tables as Arrow, exact: decimals in fixed point, instants in µs UTC, counts in 64 bits.

@@ -30,6 +30,7 @@ from forecast_ledger.projections.core.columns import (
     slice_rows,
     take_rows,
     to_arrow,
+    used_ids,
     written_values,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -258,6 +259,11 @@ class Table:
         """Return the rows from `begin` up to `end`; they are shared, not copied."""
         return replace(self, values=tuple(slice_rows(values, slice(begin, end)) for values in self.values))
 
+    def pages(self) -> "Iterator[Table]":
+        """Yield the rows, some at a time."""
+        for begin in range(0, len(self), _AT_ONCE):
+            yield self.slice(begin, begin + _AT_ONCE)
+
     def rows_at(self, index: Int64Array) -> "Table":
         """Return the rows at these indices."""
         return replace(self, values=tuple(take_rows(values, index) for values in self.values))
@@ -389,9 +395,18 @@ def _little_endian(numbers: Int64Array) -> memoryview:
 def written_columns(table: Table, writing: Sequence[Callable[[list[Any]], list[Any]]]) -> Iterator[list[list[Any]]]:
     """Yield what the function of each column makes of its printed values, some rows at a time.
 
-    A function is given the distinct values of these rows, in any order.
+    A function is given each id of the table once, and of other values that recur, if it is faster, the distinct ones.
     """
+    columns = zip(table.values, table.columns, writing, strict=True)
+    written = [_written(values, column.kind, write) for values, column, write in columns]
     for begin in range(0, len(table), _AT_ONCE):
-        page = (slice_rows(values, slice(begin, begin + _AT_ONCE)) for values in table.values)
-        columns = zip(page, table.columns, writing, strict=True)
-        yield [written_values(values, column.kind, write) for values, column, write in columns]
+        yield [page(slice(begin, begin + _AT_ONCE)) for page in written]
+
+
+def _written(values: Values, kind: str, write: Callable[[list[Any]], list[Any]]) -> Callable[[slice], list[Any]]:
+    """Return a function that returns what is written of some rows of a column."""
+    if isinstance(values, Ids):
+        codes, labels = used_ids(values)
+        texts = write([*labels])
+        return lambda rows: [*map(texts.__getitem__, codes[rows].tolist())]
+    return lambda rows: written_values(slice_rows(values, rows), kind, write)

@@ -10,6 +10,7 @@ from struct import unpack_from
 from typing import IO, Any, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.parquet_files import read_batches
@@ -20,7 +21,16 @@ from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.columns import FLOATS, Column, Values, columns_of_rows, ids, pyarrow, type_of
+from forecast_ledger.projections.core.columns import (
+    DECIMALS,
+    FLOATS,
+    Column,
+    Values,
+    columns_of_rows,
+    ids,
+    pyarrow,
+    type_of,
+)
 from forecast_ledger.projections.core.table import Table, TableParts, written_columns
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
@@ -228,6 +238,7 @@ def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
     return Table("events", _EVENTS, EVENT_COLUMNS, values)
 
 
+_EXACT = 2**53  # up to it, every integer is a float
 _MAGIC = b"ARROW1\0\0"
 # Numbers of fields in two tables of format/Message.fbs, Message and RecordBatch; https://github.com/apache/arrow
 _HEADER, _COMPRESSION = 2, 3
@@ -419,6 +430,17 @@ def floats_of(decimals: Sequence[str | None]) -> list[float | None]:
     """
     finite = {text: None if text is None or isinf(float(text)) else float(text) for text in {*decimals}}
     return [*map(finite.__getitem__, decimals)]
+
+
+def nearest_floats(values: Values, kind: str, printed: Sequence[str | None]) -> list[float | None]:
+    """Return `floats_of` the printed values of a column of decimals, an array's as one quotient where that is the same.
+
+    An integer of up to 53 bits and a power of ten up to 10^22 are floats themselves, so that their quotient is the
+    float that is nearest.
+    """
+    if isinstance(values, np.ndarray) and -_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _EXACT:
+        return [*(values / 10 ** DECIMALS[kind]).tolist()]
+    return floats_of(printed)
 
 
 def _arrow(sheet: ExportTable) -> tuple[Any, Iterator[Any]]:

@@ -11,18 +11,17 @@ import msgspec
 from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.columns import FLOATS, Column
-from forecast_ledger.projections.core.table import written_columns
+from forecast_ledger.projections.core.columns import FLOATS, Column, Values, printed_values
 from forecast_ledger.replay.files.formats import (
     FOREIGN_KEYS,
     ExportTable,
     describe_columns,
     dictionary_table,
-    floats_of,
+    nearest_floats,
 )
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import sql_type
-from forecast_ledger.replay.readmodel.sqlite_tables import insert_rows
+from forecast_ledger.replay.readmodel.sqlite_tables import NULL, insert_values
 
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
@@ -123,9 +122,8 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
         if part.version == sheet.version:
             names = [name for column in sheet.columns for name, _ in _types(column, sheet.floats)]
             there = database.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
-            same = all(
-                stored == computed for stored, computed in zip_longest(there, _rows(sheet, joined), fillvalue=())
-            )
+            computed = chain.from_iterable(zip(*columns, strict=True) for columns in _columns(sheet, joined))
+            same = all(row == other for row, other in zip_longest(there, computed, fillvalue=()))
             if not same or names != [name for name, *_ in there.description] or part.digest != sheet.chunks.digest:
                 yield sheet.name
     rows = database.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
@@ -140,7 +138,7 @@ def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
     table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in _references(sheet)])
-    insert_rows(database.conn, sheet.name, len(types), _rows(sheet, joined))
+    insert_values(database.conn, sheet.name, len(types), map(_row_by_row, _columns(sheet, joined, NULL)))
     for name in joined:
         if name != sheet.key[0]:
             table.create_index([name])
@@ -178,38 +176,41 @@ def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
             yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
 
-def _rows(sheet: ExportTable, joined: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of each row in the order of the columns; an empty reference is NULL."""
-    writing = [
-        _sortable if column.kind == "instant" else _or_null if column.name in joined else _unchanged
-        for column in sheet.columns
-    ]
+def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = None) -> Iterator[list[list[Any]]]:
+    """Yield the columns as they are stored, some rows at a time. null: in place of what is missing; see `NULL`."""
     for chunk in sheet.chunks:
-        for columns in written_columns(chunk, writing):
-            stored = (
-                _with_floats(values, sheet.floats) if column.kind in FLOATS else [values]
-                for column, values in zip(sheet.columns, columns, strict=True)
-            )
-            yield from zip(*chain.from_iterable(stored), strict=True)
+        for page in chunk.pages():
+            columns = list[list[Any]]()
+            for column, values in zip(page.columns, page.values, strict=True):
+                stored = _stored(values, column.kind, floats=sheet.floats)
+                if column.name in joined:
+                    stored = [[value or null for value in each] for each in stored]
+                elif isinstance(values, list) and null is not None:
+                    stored = [[null if value is None else value for value in each] for each in stored]
+                columns += stored
+            yield columns
 
 
-def _with_floats(decimals: list[Any], floats: bool) -> list[list[Any]]:
-    """Return a column of decimals as it is stored, and its float column."""
-    near = floats_of(decimals)
-    return [near if floats else decimals, near]
+def _row_by_row(columns: list[list[Any]]) -> list[Any]:
+    """Return the values of the columns row after row."""
+    values = [None] * (len(columns) * len(columns[0]))
+    for index, column in enumerate(columns):
+        values[index :: len(columns)] = column
+    return values
+
+
+def _stored(values: Values, kind: str, *, floats: bool) -> list[list[Any]]:
+    """Return a column as it is stored, and if it has decimals, its float column."""
+    printed = printed_values(values, kind)
+    if kind in FLOATS:
+        near = nearest_floats(values, kind, printed)
+        return [near if floats else printed, near]
+    return [_sortable(printed) if kind == "instant" else printed]
 
 
 def _sortable(instants: list[Any]) -> list[Any]:
     """Return the instants with six decimals, so that the texts sort like the instants."""
     return [text if text is None or "." in text else f"{text[:-1]}.000000Z" for text in instants]
-
-
-def _or_null(references: list[Any]) -> list[Any]:
-    return [text or None for text in references]
-
-
-def _unchanged(values: list[Any]) -> list[Any]:
-    return values
 
 
 def _add_search_and_views(database: Database) -> None:

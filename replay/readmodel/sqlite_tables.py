@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from hashlib import file_digest
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,7 +21,7 @@ BESIDE = "-sha256"
 _LARGEST = 4_096  # bytes that are read of the file beside
 _NEW = "-new"  # the file beside in which all tables are made again
 _LOCK_TIMEOUT = 30  # s to wait for another connection that writes to the file
-_NULL = float("nan")  # SQLite writes NULL for it, and sqlite3 takes a tenth of the time that None takes
+NULL = float("nan")  # SQLite writes NULL for it, and sqlite3 takes a tenth of the time that None takes
 _PARAMETERS = 999  # of a statement, the most that every version of SQLite takes
 _REMEDY = (
     "make it again with `forecast-ledger follow --rebuild`; if that is refused too, delete the file with its -wal and "
@@ -61,27 +60,34 @@ def _line(path: str) -> bytes:
         return f"{file_digest(file, 'sha256').hexdigest()}  {Path(path).name}\n".encode()
 
 
-def insert_rows(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Write rows of this width to a table of ours, in their order.
+def insert_values(connection: sqlite3.Connection, table: str, width: int, pages: Iterable[list[Any]]) -> None:
+    """Write rows of this width to a table of ours, in their order. pages: the values row after row, NULL for None.
 
     >>> with sqlite3.connect(":memory:") as connection:
     ...     made = connection.execute("CREATE TABLE pairs (a, b)")
-    ...     insert_rows(connection, "pairs", 2, ((n, n * n or None) for n in range(1_000)))
+    ...     insert_values(connection, "pairs", 2, ([n, n * n, n + 1, NULL] for n in range(0, 1_000, 2)))
     ...     connection.execute("SELECT count(*), count(b), max(b) FROM pairs").fetchall()
-    [(1000, 999, 998001)]
+    [(1000, 500, 996004)]
     """
+    row = f"({', '.join('?' * width)})"
     at_once = max(_PARAMETERS // width, 1)
-    values = f"({', '.join('?' * width)})"
-    statement, reading = f'INSERT INTO "{table}" VALUES ', iter(rows)  # noqa: S608 - a name of ours
-    many, last_rows = statement + ", ".join([values] * at_once), list[tuple[Any, ...]]()
+    statement, rest = f'INSERT INTO "{table}" VALUES ', list[Any]()  # noqa: S608 - a name of ours
 
-    def whole() -> Iterator[list[Any]]:
-        while len(group := [*islice(reading, at_once)]) == at_once:
-            yield [_NULL if value is None else value for row in group for value in row]
-        last_rows.extend(group)
+    def groups() -> Iterator[list[Any]]:
+        for page in pages:
+            rest.extend(page)
+            yield from _taken(rest, at_once * width)
 
-    connection.executemany(many, whole())
-    connection.executemany(statement + values, last_rows)
+    connection.executemany(statement + ", ".join([row] * at_once), groups())
+    connection.executemany(statement + row, _taken(rest, width))
+
+
+def _taken(values: list[Any], size: int) -> Iterator[list[Any]]:
+    """Take values from the beginning of a list, so many at a time, until fewer are left."""
+    end = len(values) // size * size
+    for begin in range(0, end, size):
+        yield values[begin : begin + size]
+    del values[:end]
 
 
 class SQLiteTables:
@@ -225,7 +231,8 @@ class SQLiteTables:
         return [row[: table.part] for row in self._connection.execute(query)]
 
     def insert(self, table: Layout, rows: list[StoredRow]) -> None:
-        insert_rows(self._connection, table.name, len(table.columns), rows)
+        values = [NULL if value is None else value for row in rows for value in row]
+        insert_values(self._connection, table.name, len(table.columns), [values])
 
     def delete(self, table: Layout, keys: list[StoredRow]) -> None:
         if keys:
@@ -258,7 +265,7 @@ class SQLiteTables:
 def _create_statement(table: Layout) -> str:
     """Return the statement that creates a table; SQLite stores its text, with which a later one is compared.
 
-    An export has its tables from sqlite-utils, which knows no WITHOUT ROWID; `insert_rows` writes the rows of both.
+    An export has its tables from sqlite-utils, which knows no WITHOUT ROWID; `insert_values` writes the rows of both.
     """
     columns = ", ".join(f'"{name}" {kind}' for name, kind in table.columns)
     keys = ", ".join(f'"{name}"' for name in table.key_names())

@@ -470,15 +470,6 @@ def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, 
     assert values.format_fixed(value, unit, least, most) == text
 
 
-@given(st.lists(st.integers(-(10**24), 10**24) | st.integers(-20, 20)), st.integers(1, 15), st.integers(0, 15))
-def test_many_integers_are_shown_as_each_alone(numbers: list[int], places: int, least: int) -> None:
-    """Digit by digit, also around 0; at least as many decimals as asked for, at most those of the unit."""
-    unit, least = 10**places, min(places, least)
-    texts = values.format_each_fixed(numbers, unit, least)
-    assert texts == [values.format_fixed(number, unit, least) for number in numbers]
-    assert [*map(Fraction, texts)] == [Fraction(number, unit) for number in numbers]
-
-
 @given(st.integers(-(10**24), 10**24), st.integers(0, 12), st.integers(0, 6))
 def test_decimal_text_reads_back_as_the_same_integer(value: int, places: int, least: int) -> None:
     """Printing and reading an integer loses nothing."""

@@ -98,9 +98,9 @@ def test_each_kind_is_printed_in_its_own_way(kind: str, value: int, text: str | 
 
 
 def test_ids_and_texts_are_printed_as_they_are() -> None:
-    """Ids are printed as their labels, texts unchanged."""
+    """Ids are printed as their labels, also if no row has some of these, and texts unchanged."""
     columns = Column("who", "id", "who"), Column("said", "text", "what")
-    words = Table("words", 1, columns, (Ids(column([1, 0]), ["ada", "bob"]), ["3/3", ""]))
+    words = Table("words", 1, columns, (Ids(column([2, 1]), ["eve", "ada", "bob"]), ["3/3", ""]))
     assert list(words.rows()) == [{"who": "bob", "said": "3/3"}, {"who": "ada", "said": ""}]
 
 

@@ -8,9 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
 from forecast_ledger.ledger.core.errors import Unavailable
@@ -18,14 +21,26 @@ from forecast_ledger.projections.core.columns import DECIMALS
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.formats import nearest_floats
 from forecast_ledger.replay.files.manifest import read_manifest
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.replay.cli.test_main import run
+from tests.support.effort import times
 from tests.support.exports import FORMS
 
 TABLES = ["scores", "leaderboard", "journal", "marks"]  # with every kind of decimal but terms, and takes
 Column = list[Any]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(2**53 - 9, 2**53 + 9) | st.integers(-9, 9)))
+@example([-(2**53) - 1, -(2**53) - 3])
+@settings(max_examples=times(50), deadline=None)
+def test_a_float_is_the_nearest_one_of_any_number(numbers: list[int]) -> None:
+    """As Python divides integers, which it rounds once; also above 2^53, where not every integer is a float."""
+    for kind, places in DECIMALS.items():
+        near = nearest_floats(np.array(numbers, np.int64), kind, [f"{number}E-{places}" for number in numbers])
+        assert near == [number / 10**places for number in numbers]
 
 
 @pytest.fixture(scope="module")
