@@ -1,6 +1,7 @@
 """Write the pages of the reference, and the table of the benchmarks: `python -m tests.pages`."""
 
 import re
+from functools import cache
 
 from forecast_ledger.bench import results
 from forecast_ledger.replay.reference import topics
@@ -9,6 +10,7 @@ from tests.support.paths import ROOT
 FOLDER = ROOT / "docs" / "reference"
 
 
+@cache
 def written() -> dict[str, str]:
     """The text of each page, by the name of its file."""
     made = [topics.contents(), *map(topics.page, topics.TOPICS)]

@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
-import polars
 from msgspec.structs import replace
 from pyarrow import parquet
 
@@ -40,6 +38,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     read_forecasts,
     read_manifest,
 )
+from tests.support.late import duckdb, polars
 
 KINDS = ("forecasts", "others", "quotes")
 Change = tuple[str, Any]

@@ -14,8 +14,6 @@ from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import DAY, NOW, contest, day, entry, forecast, micros, opened, resolution
 
-duckdb = pytest.importorskip("duckdb", reason="duckdb, which the test extra installs, is not installed")
-
 LOSSES = RuleSet(name="losses", kernel="brier", reference="peers", period="scheduled")
 NUMERATORS = """  -- the time against peers is counted in 2^-24 of a microsecond
 CREATE MACRO rounded(n, d) AS  -- half-even, of numbers that are not negative
@@ -87,6 +85,7 @@ def test_the_referee_finds_every_numerator_of_peer_scores(seed: int, tmp_path: P
     labels = projections.facts.participant_codes.labels
     columns = (rows.question.tolist(), rows.participant.tolist(), rows.numerator.integers())
     ours = sorted((names[question], labels[who], number) for question, who, number in zip(*columns, strict=True))
+    duckdb = pytest.importorskip("duckdb", reason="duckdb, which the test extra installs, is not installed")
     with duckdb.connect() as referee:
         assert referee.sql(NUMERATORS.replace("FOLDER", str(folder))).fetchall() == ours
     assert len(ours) > 60

@@ -156,16 +156,6 @@ def test_a_damaged_dictionary_is_an_error() -> None:
         [*read_batches(BytesIO(content))]
 
 
-TABLE = pa.table(
-    {
-        "flag": pa.array([True, None, False] * 5),
-        "small": pa.array(range(15), pa.int32()),
-        "name": pa.array(["ada", "bob", "ada"] * 5),
-        "numbers": pa.array([[1, 2], [], None] * 5, pa.list_(pa.int64())),
-        "digest": pa.array([b"0123456789abcdef"] * 15, pa.binary(16)),
-        "pair": pa.array([{"x": 0.5, "y": "z"}] * 15),
-    }
-)
 LEAVES = [  # by hand, from parquet.thrift
     ("flag", False, 1),
     ("small", False, 4),
@@ -178,9 +168,21 @@ LEAVES = [  # by hand, from parquet.thrift
 
 
 def written_file(**options: object) -> BytesIO:
-    """The table as a file."""
-    file = BytesIO()
-    parquet.write_table(TABLE, file, row_group_size=10, **options)
+    """A table with a column of each type, as a file."""
+    file, table = (
+        BytesIO(),
+        pa.table(
+            {
+                "flag": pa.array([True, None, False] * 5),
+                "small": pa.array(range(15), pa.int32()),
+                "name": pa.array(["ada", "bob", "ada"] * 5),
+                "numbers": pa.array([[1, 2], [], None] * 5, pa.list_(pa.int64())),
+                "digest": pa.array([b"0123456789abcdef"] * 15, pa.binary(16)),
+                "pair": pa.array([{"x": 0.5, "y": "z"}] * 15),
+            }
+        ),
+    )
+    parquet.write_table(table, file, row_group_size=10, **options)
     return file
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars
 import pyarrow
 import pytest
 from msgspec import json
@@ -21,6 +20,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support.exports import export_commands, export_log
+from tests.support.late import polars
 from tests.support.logs import log_fixture
 
 # --- Tables as Arrow, pandas and polars: the same values, exact.

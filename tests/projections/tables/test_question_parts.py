@@ -4,6 +4,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import ModuleType
 from typing import Any, TypeVar
@@ -243,17 +244,18 @@ def test_totals_of_kind_means_leave_no_doubt(again: list[object], monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("questions", "forecasts", "most"),
+    ("story", "forecasts", "most"),
     [
-        (unlike("ada"), 3, 180),  # one sum for each forecast in each contest
-        (unlike("ada"), 1_000, 210),  # three participants and four reference forecasters, on fifteen lengths in each
-        (oracle.facts_in(recorded("metaculus-2022")), 1_000, 48),  # eight on three unlike questions of two contests
+        (partial(unlike, "ada"), 3, 180),  # one sum for each forecast in each contest
+        (partial(unlike, "ada"), 1_000, 210),  # three participants, four reference forecasters, on fifteen lengths each
+        (lambda: oracle.facts_in(recorded("metaculus-2022")), 1_000, 48),  # eight on three unlike questions of two
     ],
 )
 def test_bounds_are_for_sums_that_can_be_many(
-    questions: Facts, forecasts: int, most: int, monkeypatch: pytest.MonkeyPatch
+    story: Callable[[], Facts], forecasts: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No more than the forecasts, and no more than each participant can have."""
+    questions = story()
     counts = np.full(len(questions.questions), forecasts)
     for kept, has_many in ((most, False), (most - 1, True)):
         monkeypatch.setattr(contest_groups, "MOST_KEPT", kept)

@@ -13,8 +13,11 @@ from forecast_ledger.replay.files.formats import read_plain_batches
 
 TYPES = {pa.string(), pa.int64()}
 MANY = 5_000_000
-ZEROS = pa.repeat(pa.scalar(0, pa.int32()), MANY)
-TEXTS = pa.array(["rain", "no rain", "rain again"])
+
+
+def texts() -> Any:
+    """A column of three texts."""
+    return pa.array(["rain", "no rain", "rain again"])
 
 
 def file_of(column: Any, **options: Any) -> BytesIO:
@@ -28,7 +31,7 @@ def file_of(column: Any, **options: Any) -> BytesIO:
 
 def with_other(old: bytes, new: bytes) -> BytesIO:
     """The file of three texts, with other bytes in one place."""
-    whole = file_of(TEXTS).getvalue()
+    whole = file_of(texts()).getvalue()
     assert whole.count(old) == 1
     return BytesIO(whole.replace(old, new))
 
@@ -41,12 +44,15 @@ def in_lists() -> Any:
 REFUSED: dict[str, tuple[Callable[[], BytesIO], str]] = {
     "zstd": (lambda: file_of(pa.array(["x" * MANY]), compression="zstd"), "its rows are compressed"),
     "lz4": (lambda: file_of(pa.array(["x" * MANY]), compression="lz4"), "its rows are compressed"),
-    "an old form": (lambda: file_of(TEXTS, metadata_version=pa.MetadataVersion.V4), "before version 5"),
-    "a dictionary": (lambda: file_of(pa.DictionaryArray.from_arrays(ZEROS, TEXTS)), "has the type dictionary"),
+    "an old form": (lambda: file_of(texts(), metadata_version=pa.MetadataVersion.V4), "before version 5"),
+    "a dictionary": (
+        lambda: file_of(pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), MANY), texts())),
+        "has the type dictionary",
+    ),
     "runs": (lambda: file_of(pa.RunEndEncodedArray.from_arrays([MANY], pa.array(["x"]))), "has the type run_end_enc"),
     "nested": (lambda: file_of(in_lists()), "has the type list"),
     "nothing": (lambda: file_of(pa.nulls(10**9)), "has the type null"),
-    "views": (lambda: file_of(TEXTS.cast(pa.string_view())), "has the type string_view"),
+    "views": (lambda: file_of(texts().cast(pa.string_view())), "has the type string_view"),
     "offsets outside": (
         lambda: with_other(struct.pack("<4i", 0, 4, 11, 21), struct.pack("<4i", 0, 4, 11, 2**30)),
         "offset",
@@ -57,7 +63,7 @@ REFUSED: dict[str, tuple[Callable[[], BytesIO], str]] = {
     ),
     "a text that is none": (lambda: with_other(b"no rain", b"no\xffrain"), "UTF8"),
     "another file": (lambda: BytesIO(b"PAR1" * 10), "not an Arrow file"),
-    "cut": (lambda: BytesIO(file_of(TEXTS).getvalue()[:200]), "metadata"),
+    "cut": (lambda: BytesIO(file_of(texts()).getvalue()[:200]), "metadata"),
     "empty": (lambda: BytesIO(b"ARROW1\0\0"), "length 0"),
 }
 
@@ -71,8 +77,8 @@ def test_what_could_stand_for_more_than_its_bytes_is_refused(forged: Callable[[]
 
 def test_a_dictionary_that_no_column_has_is_refused() -> None:
     """Its message may stand between batches of a file whose schema has only plain columns."""
-    plain = file_of(TEXTS).getvalue()
-    encoded = file_of(pa.DictionaryArray.from_arrays([0, 1, 2], TEXTS)).getvalue()
+    plain = file_of(texts()).getvalue()
+    encoded = file_of(pa.DictionaryArray.from_arrays([0, 1, 2], texts())).getvalue()
     messages = {message.type: message.serialize() for message in pa.MessageReader.open_stream(BytesIO(encoded[8:]))}
     schema, batch = pa.MessageReader.open_stream(BytesIO(plain[8:]))
     parts = [schema.serialize(), messages["dictionary"], batch.serialize()]

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,6 +26,7 @@ from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.replay.cli.test_main import run
 from tests.support.effort import times
 from tests.support.exports import FORMS
+from tests.support.late import pandas, polars
 
 TABLES = ["scores", "leaderboard", "journal", "marks"]  # with every kind of decimal but terms, and takes
 Column = list[Any]
@@ -72,12 +71,12 @@ def in_lines(path: Path) -> list[dict[str, Any]]:
 
 def _in_sqlite(file: Path, name: str) -> Any:
     with closing(sqlite3.connect(file)) as database:
-        return pd.read_sql(f'SELECT * FROM "{name}" ORDER BY rowid', database)  # noqa: S608 - a name of the catalogue
+        return pandas.read_sql(f'SELECT * FROM "{name}" ORDER BY rowid', database)  # noqa: S608 - a name of the catalogue
 
 
 READERS: dict[str, Any] = {
-    "csv": lambda folder, name: pd.read_csv(folder / f"{name}.csv"),
-    "jsonl": lambda folder, name: pd.DataFrame(in_lines(folder / f"{name}.jsonl")),
+    "csv": lambda folder, name: pandas.read_csv(folder / f"{name}.csv"),
+    "jsonl": lambda folder, name: pandas.DataFrame(in_lines(folder / f"{name}.jsonl")),
     "parquet": lambda folder, name: parquet.read_table(folder / f"{name}.parquet").to_pandas(),
     "arrow": lambda folder, name: ipc.open_file(folder / f"{name}.arrow").read_all().to_pandas(),
     "sqlite": _in_sqlite,
@@ -90,7 +89,7 @@ def test_decimals_are_the_nearest_floats(season: Replay, exports: dict[str, Path
     """In every format pandas has numbers to compute with, and what is missing stays so."""
     frame = READERS[form](exports[form], table)
     for name, floats in expected(season, table).items():
-        read = [None if pd.isna(value) else value for value in frame[name]]
+        read = [None if pandas.isna(value) else value for value in frame[name]]
         assert read == floats, (table, name)
         assert frame[name].dtype == "float64" or not any(value is not None for value in floats)
 

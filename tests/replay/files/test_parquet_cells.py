@@ -1,9 +1,11 @@
 """Commands from a Parquet file by a map."""
 
 import io
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,19 +61,19 @@ def send(folder: Path, given: bytes, *options: str, name: str = "in.parquet"):  
 
 
 @pytest.mark.parametrize(
-    "p",
+    "made",
     [
-        pyarrow.array(["0.1", "0.25", "0.75"]),
-        pyarrow.array([Decimal("0.10"), Decimal("0.25"), Decimal("0.75")], pyarrow.decimal128(5, 2)),
-        pyarrow.array([0.1, 0.25, 0.75], pyarrow.float64()),
-        pyarrow.array([0.1, 0.25, 0.75], pyarrow.float32()),
-        pyarrow.array(["0.1", "0.25", "0.75"]).dictionary_encode(),
+        lambda: pyarrow.array(["0.1", "0.25", "0.75"]),
+        lambda: pyarrow.array([Decimal("0.10"), Decimal("0.25"), Decimal("0.75")], pyarrow.decimal128(5, 2)),
+        lambda: pyarrow.array([0.1, 0.25, 0.75], pyarrow.float64()),
+        lambda: pyarrow.array([0.1, 0.25, 0.75], pyarrow.float32()),
+        lambda: pyarrow.array(["0.1", "0.25", "0.75"]).dictionary_encode(),
     ],
     ids=["string", "decimal", "float64", "float32", "dictionary"],
 )
-def test_a_parquet_file_gives_the_commands_of_its_csv(tmp_path: Path, p: object) -> None:
+def test_a_parquet_file_gives_the_commands_of_its_csv(tmp_path: Path, made: Callable[[], Any]) -> None:
     """A value is what its shortest text says, in every type; sent again as a CSV, each command is a duplicate."""
-    assert '"accepted":3' in send(tmp_path, forecasts(p=p), "--format", "json").stdout
+    assert '"accepted":3' in send(tmp_path, forecasts(p=made()), "--format", "json").stdout
     rows = [f"{n},ada,2026-03-02T12:0{n}:00Z,{text}\n" for n, text in enumerate(("0.1", "0.25", "0.75"))]
     again = send(tmp_path, "".join(["n,who,made,p\n", *rows]).encode(), "--format", "json", name="in.csv")
     assert '"duplicate":3' in again.stdout

@@ -6,12 +6,11 @@ import re
 import sys
 import tracemalloc
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
@@ -19,6 +18,7 @@ from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.files import sheet_cells
 from forecast_ledger.replay.files.sheet_cells import is_workbook, read_sheet
 from tests.replay.cli.test_main import run
+from tests.support.late import openpyxl
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
@@ -217,18 +217,18 @@ def cell(name: str, text: str = "1") -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "says"),
+    ("made", "says"),
     [
-        (rows_xml(f'<row r="1">{cell("A1")}</row><row r="1048576">{cell("XFD1048576")}</row>'), "XFD1048576"),
-        (rows_xml(f'<row r="2">{cell("A2")}</row><row r="1">{cell("A1")}</row>'), "row 1 comes after row 2"),
-        (rows_xml(f'<row r="1">{cell("B1")}{cell("A1")}</row>'), "A1 is not in its place"),
-        (rows_xml(f'<row r="1">{cell("A7")}</row>'), "A7 is not in its place"),
-        (rows_xml(f'<row r="1">{cell("A1", "x")}</row>'), "not a workbook that can be read"),
-        (rows_xml('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "not a workbook that can be read"),
-        (rows_xml('<row r="1">'), "not a workbook that can be read"),
-        (rows_xml("", '<mergeCells><mergeCell ref="A1:ZZZZ9"/></mergeCells>'), "'ZZZZ9' is no cell"),
+        (lambda: rows_xml(f'<row r="1">{cell("A1")}</row><row r="1048576">{cell("XFD1048576")}</row>'), "XFD1048576"),
+        (lambda: rows_xml(f'<row r="2">{cell("A2")}</row><row r="1">{cell("A1")}</row>'), "row 1 comes after row 2"),
+        (lambda: rows_xml(f'<row r="1">{cell("B1")}{cell("A1")}</row>'), "A1 is not in its place"),
+        (lambda: rows_xml(f'<row r="1">{cell("A7")}</row>'), "A7 is not in its place"),
+        (lambda: rows_xml(f'<row r="1">{cell("A1", "x")}</row>'), "not a workbook that can be read"),
+        (lambda: rows_xml('<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "not a workbook that can be read"),
+        (lambda: rows_xml('<row r="1">'), "not a workbook that can be read"),
+        (lambda: rows_xml("", '<mergeCells><mergeCell ref="A1:ZZZZ9"/></mergeCells>'), "'ZZZZ9' is no cell"),
         (
-            changed(
+            lambda: changed(
                 workbook([["a"]]),
                 "xl/worksheets/sheet1.xml",
                 ("<worksheet", "<!DOCTYPE a [<!ENTITY b 'c'>]><worksheet"),
@@ -236,22 +236,27 @@ def cell(name: str, text: str = "1") -> str:
             "document type",
         ),
         (
-            changed(workbook([["a"]]), "xl/styles.xml", ("<styleSheet", "<!DOCTYPE a [<!ENTITY b 'c'>]><styleSheet")),
+            lambda: changed(
+                workbook([["a"]]), "xl/styles.xml", ("<styleSheet", "<!DOCTYPE a [<!ENTITY b 'c'>]><styleSheet")
+            ),
             "document type",
         ),
         (
-            changed(workbook([["a"]]), "xl/_rels/workbook.xml.rels", ("sheet1.xml", "sheet7.xml")),
+            lambda: changed(workbook([["a"]]), "xl/_rels/workbook.xml.rels", ("sheet1.xml", "sheet7.xml")),
             "not a workbook that can be read",
         ),
-        (changed(workbook([["a"]]), "xl/workbook.xml", ("<sheets>", "<sheets")), "not a workbook that can be read"),
-        (io.BytesIO(b"PK\x03\x04" + b"\0" * 99), "not a workbook that can be read"),
-        (io.BytesIO(workbook([["a"]]).getvalue()[:-40]), "not a workbook that can be read"),
+        (
+            lambda: changed(workbook([["a"]]), "xl/workbook.xml", ("<sheets>", "<sheets")),
+            "not a workbook that can be read",
+        ),
+        (lambda: io.BytesIO(b"PK\x03\x04" + b"\0" * 99), "not a workbook that can be read"),
+        (lambda: io.BytesIO(workbook([["a"]]).getvalue()[:-40]), "not a workbook that can be read"),
     ],
 )
-def test_nothing_is_taken_from_a_damaged_workbook(file: io.BytesIO, says: str) -> None:
+def test_nothing_is_taken_from_a_damaged_workbook(made: Callable[[], io.BytesIO], says: str) -> None:
     """Rows out of order, cells out of place, parts that are missing or cut: refused, with no traceback."""
     with pytest.raises(Refused, match=re.escape(says)) as refused:
-        texts(file)
+        texts(made())
     assert refused.value.code == "bad_csv"
 
 
@@ -305,19 +310,19 @@ def test_areas_of_merged_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("limit", "file"),
+    ("limit", "made"),
     [
-        ("MOST_ROWS", rows_xml('<row r="5001"/>')),
-        ("MOST_ELEMENTS", rows_xml("", f"<cols>{'<col/>' * 5001}</cols>")),
-        ("MOST_CELLS", rows_xml(f"<row>{'<c/>' * 5001}</row>")),
-        ("LONGEST_RECORD", workbook([["a"], ["b" * 5001]])),
+        ("MOST_ROWS", lambda: rows_xml('<row r="5001"/>')),
+        ("MOST_ELEMENTS", lambda: rows_xml("", f"<cols>{'<col/>' * 5001}</cols>")),
+        ("MOST_CELLS", lambda: rows_xml(f"<row>{'<c/>' * 5001}</row>")),
+        ("LONGEST_RECORD", lambda: workbook([["a"], ["b" * 5001]])),
     ],
 )
 def test_what_a_workbook_has_is_counted_before_it_is_read(
-    limit: str, file: io.BytesIO, monkeypatch: pytest.MonkeyPatch
+    limit: str, made: Callable[[], io.BytesIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows, cells, other elements and long texts: a small file that becomes many objects is refused."""
-    texts(file)
+    texts(file := made())
     monkeypatch.setattr(sheet_cells, limit, 5000)
     with pytest.raises(Refused, match="not a workbook that can be read"):
         texts(file)

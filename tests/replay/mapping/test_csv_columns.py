@@ -5,7 +5,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pyarrow
 import pytest
 from pyarrow import csv as arrow_csv
@@ -16,6 +15,7 @@ from forecast_ledger.ledger.model.commands import OpenQuestion, SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
 from forecast_ledger.replay.mapping.csv_mapping import MappedCommands, parse_map, read_rows
 from tests.replay.cli.test_main import run
+from tests.support.late import pandas
 
 STRINGS = arrow_csv.ConvertOptions(
     column_types={name: pyarrow.string() for name in ("Timestamp", "Q01 - Rain?", "Q02 - Snow?")}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from decimal import Decimal, localcontext
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -89,12 +90,15 @@ def plain(text: str | bytes) -> Any:
     return json.loads(text, parse_float=Decimal)
 
 
-SCHEMAS = {topic: plain(schema.text(schema.schema(topic))) for topic in schema.TOPICS}
+@cache
+def whole_schema(topic: str) -> Any:
+    """The schema of a topic, as it is printed."""
+    return plain(schema.text(schema.schema(topic)))
 
 
 def accepted(value: Any, topic: str = "commands") -> bool:
     """Return whether a schema accepts a value."""
-    return not any(True for _ in faults(value, SCHEMAS[topic], SCHEMAS[topic]))
+    return not any(True for _ in faults(value, whole_schema(topic), whole_schema(topic)))
 
 
 def code_of(line: str) -> str:
@@ -121,7 +125,7 @@ def test_every_command_of_the_stories_is_accepted() -> None:
 def test_every_row_of_the_stories_logs_is_accepted(story: str, tmp_path: Path) -> None:
     """The event of each row is accepted by the schema of events, and the row by that of rows."""
     read = [commands.read(line) for line in (DATA / story / "commands.jsonl").read_bytes().splitlines()]
-    whole = SCHEMAS["events"]
+    whole = whole_schema("events")
     for row in map(plain, rows_of(written(tmp_path / "log.db", read))):
         assert list(faults(row["event"], whole, whole)) == []
         assert list(faults(row, whole["$defs"]["Recorded"], whole)) == []
@@ -131,8 +135,8 @@ def test_every_row_of_the_stories_logs_is_accepted(story: str, tmp_path: Path) -
 def test_every_preset_is_accepted(rules: RuleSet) -> None:
     """The schema accepts every field of it as it is printed; an event's amounts are integers."""
     assert accepted(plain(msgspec.json.encode(written_fields(rules))), "rules")
-    held = SCHEMAS["events"]["$defs"]["RuleSet"]
-    assert list(faults(plain(msgspec.json.encode(recorded_fields(rules))), held, SCHEMAS["events"])) == []
+    held = whole_schema("events")["$defs"]["RuleSet"]
+    assert list(faults(plain(msgspec.json.encode(recorded_fields(rules))), held, whole_schema("events"))) == []
 
 
 @pytest.mark.parametrize(
@@ -246,7 +250,7 @@ ANY = st.one_of(NUMBERS, TEXTS, st.builds(list), st.builds(dict), st.builds(lamb
 def mutated(draw: st.DrawFn) -> Any:
     """A command of a story with some of its fields changed, dropped or added."""
     value = plain(draw(st.sampled_from(LINES)))
-    fields = sorted(SCHEMAS["commands"]["$defs"][_BY_TAG[value["type"]]]["properties"])
+    fields = sorted(whole_schema("commands")["$defs"][_BY_TAG[value["type"]]]["properties"])
     for _ in range(draw(st.integers(1, 3))):
         _change(draw, value, draw(st.sampled_from([*fields, *fields, "other"])))
     return value
@@ -292,7 +296,7 @@ def test_what_the_schema_accepts_the_ledger_reads(kind: str, data: st.DataObject
     """Values that are made from the schema of a command are commands; the ledger refuses how they are written only in
     the ways that a schema cannot tell.
     """
-    whole = SCHEMAS["commands"]
+    whole = whole_schema("commands")
     value = data.draw(made_values(whole["$defs"][kind], whole))
     assert accepted(value)
     code = code_of(_json(value))
@@ -306,10 +310,10 @@ def _several(value: Any) -> bool:
     return sum(value.get(each) is not None for each in ("probability", "probabilities", "cdf", "quantiles")) != 1
 
 
-@pytest.mark.parametrize("topic", SCHEMAS)
+@pytest.mark.parametrize("topic", schema.TOPICS)
 def test_unknown_fields_are_refused_wherever_they_are(topic: str) -> None:
     """Each part that the ledger reads takes the fields that it has and no others; errors may get more keys."""
-    for part in SCHEMAS[topic]["$defs"].values():
+    for part in whole_schema(topic)["$defs"].values():
         if part.get("type") == "object" and topic != "errors":
             assert part["additionalProperties"] is False
 
@@ -325,7 +329,7 @@ def test_unknown_fields_are_refused_wherever_they_are(topic: str) -> None:
 )
 def test_the_bounds_of_a_number_are_those_after_rounding(form: str, unit: int, low: int, high: int) -> None:
     """Half a unit beyond a bound is rounded to it if that is even; any more is refused by both."""
-    whole = SCHEMAS["commands"]
+    whole = whole_schema("commands")
     for units in (low, high):
         for tenths in (-6, -5, -4, 0, 4, 5, 6):
             number = (Decimal(10 * units + tenths)).scaleb(-len(str(unit)))
@@ -490,7 +494,7 @@ def test_every_field_has_a_meaning_and_every_meaning_a_field() -> None:
 
 def test_every_property_is_described() -> None:
     """But for the tag, whose one value says what it is."""
-    for topic, whole in SCHEMAS.items():
+    for topic, whole in ((topic, whole_schema(topic)) for topic in schema.TOPICS):
         for part in whole["$defs"].values():
             for field, said in part.get("properties", {}).items():
                 assert said.get("description") or field in {"type", "code"}, (topic, field)
@@ -514,7 +518,7 @@ def test_schemas_are_printed_sorted_and_the_same_each_time(topic: str, options: 
 def test_schemas_are_schemas_by_an_independent_library() -> None:
     """The library takes each as one of 2020-12, and accepts the stories' commands as the check here does."""
     library = pytest.importorskip("jsonschema", reason="an extra of the tests, which may not be installed")
-    for whole in SCHEMAS.values():
+    for whole in map(whole_schema, schema.TOPICS):
         library.Draft202012Validator.check_schema(whole)
     validator = library.Draft202012Validator(json.loads(schema.text(schema.schema("commands"))))
     for line in LINES[::10]:
@@ -526,7 +530,7 @@ def test_every_row_of_every_table_is_accepted(story: str, tmp_path: Path) -> Non
     """As `Table.rows` returns it; a row without a column, or with another, is not."""
     read = [commands.read(line) for line in (DATA / story / "commands.jsonl").read_bytes().splitlines()]
     projections = replay(written(tmp_path / "log.db", read)).projections
-    whole, seen = SCHEMAS["tables"], set[str]()
+    whole, seen = whole_schema("tables"), set[str]()
     for table in CATALOGUE:
         held = whole["$defs"][table]
         for row in [*projections.table(table).rows()][:50]:

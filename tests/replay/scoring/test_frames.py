@@ -6,12 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 from forecast_ledger import LedgerError, Refused, append_frame, open, replay, score  # noqa: A004
+from tests.support.late import pandas, polars
 
 FORECASTS = [
     {"question": "rain", "user": "ada", "time": datetime(2026, 3, 1, tzinfo=UTC), "probability": 0.8},
@@ -24,8 +23,8 @@ ANSWERS = [{"question": "rain", "outcome": True}, {"question": "snow", "outcome"
 SCORES = {"ada": "0.010000000", "cy": "0.360000000"}  # (0.1² + 0.1²) / 2, 0.6²
 FRAMES: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
     "list": list,
-    "pandas": pd.DataFrame,
-    "polars": pl.DataFrame,
+    "pandas": lambda rows: pandas.DataFrame(rows),  # noqa: PLW0108 - late
+    "polars": lambda rows: polars.DataFrame(rows),  # noqa: PLW0108 - late
     "pyarrow": pa.Table.from_pylist,
 }
 
@@ -51,7 +50,7 @@ def test_a_file_may_be_one_of_the_tables(tmp_path: Path) -> None:
     """By its path; and the log may be kept, for everything else."""
     answers, log = tmp_path / "answers.csv", tmp_path / "season.db"
     answers.write_text("question,outcome\nrain,yes\nsnow,no\n", encoding="utf-8")
-    assert scores(pd.DataFrame(FORECASTS), str(answers), location=log, contest="march") == SCORES
+    assert scores(pandas.DataFrame(FORECASTS), str(answers), location=log, contest="march") == SCORES
     assert [row["contest"] for row in replay(log).table("leaderboard").rows()] == ["march", "march"]
 
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
@@ -17,6 +16,7 @@ from forecast_ledger.replay.scoring.plan import plan
 from forecast_ledger.replay.scoring.score import record
 from forecast_ledger.replay.scoring.tables import read_table
 from tests.replay.cli.test_main import run
+from tests.support.late import openpyxl
 
 HOME = "question,answer\nrain,1\nsnow,0\n"
 
