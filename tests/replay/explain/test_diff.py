@@ -23,22 +23,19 @@ from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
 from tests.support.given import exclusion, resolution, revocation
-from tests.support.logs import commands_of, log_fixture, written
+from tests.support.logs import commands_of, log_fixture
 from tests.support.oracle import events_of
 from tests.system.test_stories import ARENA, DATA, METACULUS
 
 STORY = DATA / METACULUS / "commands.jsonl"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """The story's log, and after it a resolution revoked and given the other way, and an exclusion."""
-    later = {"at": "2021-07-25T00:00:00Z"}
-    mended = revocation("olympics-2021", **later), resolution("olympics-2021", outcome="no", **later)
-    excluded = exclusion("hidden-only", "B", level="no_rank", reason="x", **later)
-    return written(tmp_path / "season.db", [*commands_of(METACULUS), *mended, excluded])
-
-
+LATER = {"at": "2021-07-25T00:00:00Z"}
+log = log_fixture(
+    lambda: [
+        *commands_of(METACULUS),
+        *(revocation("olympics-2021", **LATER), resolution("olympics-2021", outcome="no", **LATER)),
+        exclusion("hidden-only", "B", level="no_rank", reason="x", **LATER),
+    ]
+)
 week = log_fixture(lambda: commands_of(ARENA), "module")  # with a contest sealed at its end
 
 
@@ -198,7 +195,7 @@ def test_cuts_and_tables_that_are_none_are_wrong_usage(arguments: list[str], tol
 @pytest.mark.parametrize("command", [explain_command, diff_command, blame_command], ids=lambda command: command.name)
 def test_the_example_of_the_help_runs(command: object, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command runs as it is printed, in a folder with such a log."""
-    monkeypatch.chdir(Path(log).parent)
+    monkeypatch.chdir(Path(log).rename(Path(log).with_name("season.db")).parent)
     epilog = str(getattr(command, "epilog", ""))
     [line] = re.findall(r"^Example: forecast-ledger (.*)$", epilog)
     result = CliRunner().invoke(main, shlex.split(line))

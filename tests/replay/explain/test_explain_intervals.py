@@ -1,5 +1,6 @@
 """Intervals taken apart: their seed, the replicates at their limits, and the questions that were drawn in these."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -18,7 +19,7 @@ from forecast_ledger.replay.reading.replay import replay
 from tests.projections.studies.test_intervals import redrawn
 from tests.replay.cli.test_main import run
 from tests.support.given import contest, day, entry, forecast, opened, resolution
-from tests.support.logs import commands_of, written
+from tests.support.logs import written
 from tests.support.seeds import seed_of
 from tests.system.test_stories import METACULUS
 
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.usefixtures("little_is_enough")
 
 
 @pytest.fixture
-def log(story: str, tmp_path: Path) -> str:
+def log(story: str, log_of: Callable[[str], str]) -> str:
     """The path of a story's log."""
-    return written(tmp_path / "story.db", commands_of(story))
+    return log_of(story)
 
 
 def drawn(number: dict[str, Any], limit: str, strata: list[list[list[str]]]) -> dict[str, int]:

@@ -13,14 +13,12 @@ from forecast_ledger.ledger.batching import batch
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
-from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
 from forecast_ledger.replay.explain import explain_intervals
 from forecast_ledger.replay.explain.explain_scores import Explanation, rounded_parts, score
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import forging, oracle
 from tests.support.effort import times
@@ -41,25 +39,10 @@ from tests.support.given import (
     won,
 )
 from tests.support.logs import written
-from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
+from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, FAQ, METACULUS, expected
 
 DAY = 86_400 * 10**6  # µs
 Logs = Callable[[str], str]
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Logs:
-    """The path of a story's log."""
-    folder = tmp_path_factory.mktemp("logs")
-
-    def told(story: str) -> str:
-        path = folder / f"{story}.db"
-        if not path.exists():
-            with (DATA / story / "commands.jsonl").open("rb") as file, Ledger.open(str(path)) as ledger:
-                append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
-        return str(path)
-
-    return told
 
 
 def shown(rows: list[dict[str, Any]], column: str) -> Fraction:
@@ -68,13 +51,15 @@ def shown(rows: list[dict[str, Any]], column: str) -> Fraction:
 
 
 @pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY, BRIER])
-def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log: Logs) -> None:
+def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log_of: Logs) -> None:
     """Contributions to the numerator, points to the published score; one row a forecast, or one a part."""
-    rows = list(replay(log(story)).projections.table("scores").rows())
+    rows = list(replay(log_of(story)).projections.table("scores").rows())
     assert rows
     for row in rows[:: len(rows) // times(64) + 1]:
         for every_part in (False, True):
-            found = score(Log(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part)
+            found = score(
+                Log(log_of(story)), row["contest"], row["question"], row["participant"], every_part=every_part
+            )
             assert {name: found.number[name] for name in row} == row
             assert sum(int(part["contribution"]) for part in found.parts) == int(row["numerator"])
             assert shown(found.parts, "points") == Fraction(row["score"])
@@ -143,11 +128,11 @@ def test_a_score_of_thirds_names_them(tmp_path: Path) -> None:
     assert (found.number["score"], found.number["outcome"]) == ("0.071111111", "yes 1/3, no 2/3")
 
 
-def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Logs) -> None:
+def test_a_relative_score_is_days_of_logarithms_less_the_medians(log_of: Logs) -> None:
     """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
     itself.
     """
-    found = score(Log(log(METACULUS)), "plain", "olympics-2021", "A")
+    found = score(Log(log_of(METACULUS)), "plain", "olympics-2021", "A")
     ln = {percent: oracle.picos("ln", Fraction(percent, 100)) for percent in (10, 15, 25)}
     first = (2 * ln[10] - ln[15] - ln[25]) * DAY
     assert [int(part["contribution"]) for part in found.parts] == [first, 0]
@@ -177,20 +162,20 @@ def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Logs) -> N
     assert "Metaculus, Tournament Scoring, April 6th, 2022" in found.rule["source"]
 
 
-def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Logs) -> None:
+def test_a_withdrawal_and_an_early_close_end_a_forecast(log_of: Logs) -> None:
     """Metaculus, Tournament Scoring, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the
     question, a day early.
     """
-    withdrawn = score(Log(log(METACULUS)), "plain", "sp500-4500", "A")
-    closed = score(Log(log(METACULUS)), "plain", "sp500-4500", "bot")
+    withdrawn = score(Log(log_of(METACULUS)), "plain", "sp500-4500", "A")
+    closed = score(Log(log_of(METACULUS)), "plain", "sp500-4500", "bot")
     assert [part["ended"] for part in withdrawn.parts] == ["withdrawn by #27"]
     assert [part["ended"] for part in closed.parts] == ["closed by #31"]
     assert [part["weight"] for part in (*withdrawn.parts, *closed.parts)] == [2 * DAY, DAY]
 
 
-def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Logs) -> None:
+def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log_of: Logs) -> None:
     """Metaculus, Scores FAQ: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
-    found = score(Log(log(FAQ)), "five-days", "five-days", "you")
+    found = score(Log(log_of(FAQ)), "five-days", "five-days", "you")
     two = oracle.picos("ln", Fraction(2))
     for part, (percent, days) in zip(found.parts, ((40, 1), (70, 2), (80, 1)), strict=True):
         exact = Fraction(100 * (oracle.picos("ln", Fraction(percent, 100)) + two) * days, two * 5)
@@ -200,15 +185,15 @@ def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: L
     assert found.others["count"] == 0
 
 
-def test_a_peer_score_says_how_many_peers_stand(log: Logs) -> None:
+def test_a_peer_score_says_how_many_peers_stand(log_of: Logs) -> None:
     """Metaculus, Scores FAQ: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
-    [part] = score(Log(log(FAQ)), "tournament", "continuous", "Alex").parts
+    [part] = score(Log(log_of(FAQ)), "tournament", "continuous", "Alex").parts
     assert (part["peers"], part["reference"], part["points"]) == ("3", None, "-125.000000019")
 
 
-def test_only_the_scored_question_is_read_beside_the_contest(log: Logs) -> None:
+def test_only_the_scored_question_is_read_beside_the_contest(log_of: Logs) -> None:
     """A log with trading in the contest is read whole, for its books need everything; the score is the same."""
-    source = Log(log(ARENA))
+    source = Log(log_of(ARENA))
     rows = list(replay(source.location).projections.table("scores").rows())
     for row in rows:
         found = score(source, row["contest"], row["question"], row["participant"])
@@ -222,16 +207,16 @@ def test_fitted_parts_add_up_to_what_is_published_by_largest_remainder() -> None
     assert rounded_parts([], Fraction(0)) == []
 
 
-def _take(log: Logs, story: str, contest: str, participant: str) -> Explanation:
-    return boards.take(Log(log(story)), contest, participant)
+def _take(log_of: Logs, story: str, contest: str, participant: str) -> Explanation:
+    return boards.take(Log(log_of(story)), contest, participant)
 
 
 @pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY])
-def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Logs) -> None:
+def test_the_parts_of_every_total_and_coverage_add_up(story: str, log_of: Logs) -> None:
     """Sums, means, means of each kind with what is missing as the worst: contributions over one denominator."""
-    board = list(replay(log(story)).projections.table("leaderboard").rows())
+    board = list(replay(log_of(story)).projections.table("leaderboard").rows())
     for row in board[:: len(board) // 12 + 1]:
-        found = _take(log, story, row["contest"], row["participant"])
+        found = _take(log_of, story, row["contest"], row["participant"])
         total = sum(int(part["contribution"]) for part in found.parts)
         assert total == int(found.number["numerator"])
         assert found.number["total"] == row["score"]
@@ -241,9 +226,9 @@ def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Logs) -> 
         assert found.number["take"] == row["take"]
 
 
-def test_a_take_is_made_of_the_published_scores(log: Logs) -> None:
+def test_a_take_is_made_of_the_published_scores(log_of: Logs) -> None:
     """Metaculus, Tournament Scoring, "Leaderboard": A's three scores and coverages, as in the story's tables."""
-    found = _take(log, METACULUS, "plain", "A")
+    found = _take(log_of, METACULUS, "plain", "A")
     scores = {
         row["question"]: (row["score"], row["coverage"])
         for row in expected(METACULUS, "scores")
@@ -259,11 +244,11 @@ def test_a_take_is_made_of_the_published_scores(log: Logs) -> None:
     assert [part["resolved"] for part in found.parts] == [32, 33, 34]
 
 
-def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Logs) -> None:
+def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log_of: Logs) -> None:
     """Metaculus, Tournament Scoring: of 100,000 cents, two are left after the whole ones; B's and A's remainders are
     the largest.
     """
-    found = boards.prize(Log(log(METACULUS)), "plain", "A")
+    found = boards.prize(Log(log_of(METACULUS)), "plain", "A")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     for part in found.parts:
         cents = 100_000 * takes[part["participant"]] / sum(takes.values())
@@ -320,21 +305,21 @@ def test_a_prize_of_nothing_says_why(
     assert parts.get("bob", because) == because
 
 
-def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Logs) -> None:
+def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log_of: Logs) -> None:
     """The differences are of published takes under the older rules, of totals under the newer."""
-    found = boards.rank(Log(log(METACULUS)), "plain", "A")
+    found = boards.rank(Log(log_of(METACULUS)), "plain", "A")
     assert (found.number["rank"], found.number["of"], found.number["ranked_by"]) == (2, 4, "take")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     assert [part["participant"] for part in found.parts] == ["B", "A", "bot", "C"]
     for part in found.parts:
         assert abs(Fraction(part["ahead_by"]) - takes[part["participant"]] + takes["A"]) <= Fraction(1, 10**9)
-    by_total = boards.rank(Log(log(FAQ)), "tournament", "Bailey")
+    by_total = boards.rank(Log(log_of(FAQ)), "tournament", "Bailey")
     assert [part["ahead_by"] for part in by_total.parts] == ["5.685281957", "0.000000000", "-288.629436134"]
 
 
-def test_where_one_trades_a_rank_is_by_profit(log: Logs) -> None:
+def test_where_one_trades_a_rank_is_by_profit(log_of: Logs) -> None:
     """2360, 1756.428572 and -11000."""
-    found = boards.rank(Log(log(ARENA)), "week-1", "cy")
+    found = boards.rank(Log(log_of(ARENA)), "week-1", "cy")
     assert [(part["participant"], part["ahead_by"]) for part in found.parts] == [
         ("ada", "603.571428"),
         ("cy", "0.00"),
@@ -342,11 +327,11 @@ def test_where_one_trades_a_rank_is_by_profit(log: Logs) -> None:
     ]
 
 
-def test_a_balance_is_every_movement_with_what_it_rests_on(log: Logs) -> None:
+def test_a_balance_is_every_movement_with_what_it_rests_on(log_of: Logs) -> None:
     """Forecaster Arena, Methodology v1: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the
     next its own resolution.
     """
-    found = boards.balance(Log(log(ARENA)), "week-1", "ada")
+    found = boards.balance(Log(log_of(ARENA)), "week-1", "ada")
     assert shown(found.parts, "amount") == Fraction(found.number["balance"]) == 12_360
     table = [row for row in expected(ARENA, "cash") if (row["contest"], row["participant"]) == ("week-1", "ada")]
     assert [(part["amount"], part["balance"]) for part in found.parts] == [
@@ -384,17 +369,17 @@ def test_a_balance_has_trades_of_elsewhere_which_rest_on_nothing(tmp_path: Path)
         (("hidden-only", "olympics-2021", "nobody"), "nothing_standing"),
     ],
 )
-def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Logs) -> None:
+def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log_of: Logs) -> None:
     """The contest is checked first, then the question, then the participant."""
     with pytest.raises(Refused) as refused:
-        score(Log(log(METACULUS)), *key)
+        score(Log(log_of(METACULUS)), *key)
     assert refused.value.code == code
 
 
-def test_a_cut_before_the_answer_has_no_score(log: Logs) -> None:
+def test_a_cut_before_the_answer_has_no_score(log_of: Logs) -> None:
     """At log position 31 no question was resolved."""
     with pytest.raises(Refused) as refused:
-        score(Log(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
+        score(Log(log_of(METACULUS), as_of=31), "plain", "olympics-2021", "A")
     assert refused.value.code == "not_resolved"
 
 
@@ -416,30 +401,30 @@ def test_a_question_without_a_forecast_shows_what_is_imputed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", ["take", "prize", "rank"])
-def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Logs) -> None:
+def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log_of: Logs) -> None:
     """The contest is looked for first."""
     for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
         with pytest.raises(Refused) as refused:
-            getattr(boards, number)(Log(log(METACULUS)), where, who)
+            getattr(boards, number)(Log(log_of(METACULUS)), where, who)
         assert refused.value.code == code
 
 
 @pytest.mark.parametrize(
     ("contest", "who", "code"), [("five-days", "you", "not_trading"), ("nowhere", "you", "unknown_contest")]
 )
-def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Logs) -> None:
+def test_a_balance_needs_an_account(contest: str, who: str, code: str, log_of: Logs) -> None:
     """Only a trading contest has accounts."""
     with pytest.raises(Refused) as refused:
-        boards.balance(Log(log(FAQ)), contest, who)
+        boards.balance(Log(log_of(FAQ)), contest, who)
     assert refused.value.code == code
     with pytest.raises(Refused) as refused:
-        boards.balance(Log(log(ARENA)), "week-1", "nobody")
+        boards.balance(Log(log_of(ARENA)), "week-1", "nobody")
     assert refused.value.code == "not_enrolled"
 
 
-def test_the_command_prints_a_table_or_one_json_object(log: Logs) -> None:
+def test_the_command_prints_a_table_or_one_json_object(log_of: Logs) -> None:
     """The same number in both; what it speaks about is on stderr."""
-    arguments = ("explain", log(METACULUS), "score", "plain", "olympics-2021", "A")
+    arguments = ("explain", log_of(METACULUS), "score", "plain", "olympics-2021", "A")
     text, plain = run(*arguments), run(*arguments, "--json")
     assert (text.exit_code, plain.exit_code) == (FINE, FINE)
     said = json.loads(plain.stdout)
@@ -457,10 +442,10 @@ def test_the_command_prints_a_table_or_one_json_object(log: Logs) -> None:
     assert [part["reference"] for part in parts] == ["0.15", "0.25", "0.55"]
 
 
-def test_what_is_printed_can_be_read_without_knowing_this_code(log: Logs) -> None:
+def test_what_is_printed_can_be_read_without_knowing_this_code(log_of: Logs) -> None:
     """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
-    score = run("explain", log(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
-    balance = run("explain", log(ARENA), "balance", "week-1", "ada").stdout.splitlines()
+    score = run("explain", log_of(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
+    balance = run("explain", log_of(ARENA), "balance", "week-1", "ada").stdout.splitlines()
     assert (
         "depends on  3 other participants (B, C, bot), 6 forecasts from #13 to #29; compared with the consensus"
         in score
@@ -471,17 +456,17 @@ def test_what_is_printed_can_be_read_without_knowing_this_code(log: Logs) -> Non
     assert not any("seed " in line for line in (*score, *balance))
 
 
-def test_the_command_says_which_key_a_number_has(log: Logs) -> None:
+def test_the_command_says_which_key_a_number_has(log_of: Logs) -> None:
     """Wrong usage, in one line."""
-    result = run("explain", log(METACULUS), "score", "plain", "A")
+    result = run("explain", log_of(METACULUS), "score", "plain", "A")
     assert (result.exit_code, result.stdout) == (USAGE, "")
     assert "`explain LOG score` needs CONTEST QUESTION PARTICIPANT" in result.stderr
-    assert run("explain", log(METACULUS), "fame", "plain", "A").exit_code == USAGE
+    assert run("explain", log_of(METACULUS), "fame", "plain", "A").exit_code == USAGE
 
 
-def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Logs) -> None:
+def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log_of: Logs) -> None:
     """Every settlement of the question is among the events; the last one counts."""
-    found = boards.balance(Log(log(ARENA)), "week-1", "ada")
+    found = boards.balance(Log(log_of(ARENA)), "week-1", "ada")
     launch = [each["type"] for each in found.events if "launch" in each["says"]]
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
 

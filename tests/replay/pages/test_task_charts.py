@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from msgspec import structs
 
 from forecast_ledger import report
@@ -12,13 +11,9 @@ from forecast_ledger.replay.pages.pictures import Picture
 from forecast_ledger.replay.pages.task_charts import TASK_CHARTS
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.hubs import by_task
-from tests.support.logs import written
+from tests.support.logs import log_fixture, written
 
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log of them, of one location."""
-    return written(tmp_path_factory.mktemp("tasks") / "log.db", by_task("US"))
+log = log_fixture(lambda: by_task("US"), "module")  # of one location
 
 
 def drawn(log: str, kind: str) -> Picture | None:

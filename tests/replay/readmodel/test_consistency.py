@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
-from forecast_ledger.ledger.model.commands import read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.tables.catalogue import BUILT
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, UNREADABLE, USAGE
@@ -23,31 +22,27 @@ from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import PER_FORECAST, assert_up_to_date, record
 from tests.support.effort import LONG, times
 from tests.support.given import forecast, opened
-from tests.support.logs import written
+from tests.support.logs import commands_of, log_fixture, written
 from tests.support.oracle import events_of
-from tests.support.paths import ROOT
 
-DATA = ROOT / "data"
 FLIPS = times(60)  # bits
 LATE: list[Any] = [opened("late"), forecast("late"), forecast("late", "eve", probability="0.2")]
 
 
-@pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A log of forecasts and of trading, and a read model of it."""
-    folder = tmp_path_factory.mktemp("season")
-    log, tables = folder / "log.db", folder / "tables.db"
-    with Ledger.open(log) as ledger:
-        for story in ("metaculus-2022", "arena-week"):
-            lines = (DATA / story / "commands.jsonl").read_bytes().splitlines()
-            ledger.handle_many([read(line) for line in lines])
-    with Runner(str(log), str(tables), optional=PER_FORECAST) as runner:
+def with_tables(log: str) -> tuple[str, str]:
+    """A log, and a read model of it."""
+    tables = str(Path(log).with_name("tables.db"))
+    with Runner(log, tables, optional=PER_FORECAST) as runner:
         runner.refresh()
     return log, tables
 
 
+# of forecasts and of trading
+season = log_fixture(lambda: [*commands_of("metaculus-2022"), *commands_of("arena-week")], "module", with_tables)
+
+
 @pytest.fixture
-def copied(season: tuple[Path, Path], tmp_path: Path) -> tuple[str, str]:
+def copied(season: tuple[str, str], tmp_path: Path) -> tuple[str, str]:
     """The same, to be changed."""
     for path in season:
         shutil.copy(path, tmp_path)
