@@ -230,12 +230,12 @@ def _cdf(span: NumericRange) -> _Form:
 
 def _measures(span: NumericRange) -> _Form:
     field = "samples" if span.samples else "quantiles"
-    unit, places = 10**span.decimals, span.decimals
+    unit, decimals = 10**span.decimals, span.decimals
     lower, upper = (
         read_fixed(Decimal(end), unit, "range", -LARGEST_MEASURE, LARGEST_MEASURE) for end in (span.lower, span.upper)
     )
-    lowest = -LARGEST_MEASURE if span.open_lower else lower + (Decimal(lower).scaleb(-places) < Decimal(span.lower))
-    highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-places) > Decimal(span.upper))
+    lowest = -LARGEST_MEASURE if span.open_lower else lower + (Decimal(lower).scaleb(-decimals) < Decimal(span.lower))
+    highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-decimals) > Decimal(span.upper))
 
     def canonical_numbers(event: ForecastMade, _: bool) -> bytes | None:
         """Return the quantiles or samples in canonical form; None if they are not in the form of the question."""
@@ -246,6 +246,6 @@ def _measures(span: NumericRange) -> _Form:
             return None
         if not lowest <= measures[0] or not measures[-1] <= highest or sorted(measures) != [*measures]:
             return None
-        return measures_content(field, measures, places)
+        return measures_content(field, measures, decimals)
 
     return canonical_numbers

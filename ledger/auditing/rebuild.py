@@ -279,13 +279,13 @@ def _malformed_decision(event: events.DecisionMalformed, state: State, texts: Te
 
 
 def _record_trade(
-    event: events.TradeRecorded, rest: Sequence[events.AnyEvent], state: State
+    event: events.TradeRecorded, later: Sequence[events.AnyEvent], state: State
 ) -> Iterator[CommandReading]:
     """Yield the readings: shares of one outcome, of all but one or against it, or of all.
 
-    rest: the events after the first, of which those of the other outcomes come first.
+    later: the events after the first, of which those of the other outcomes come first.
     """
-    parts = [event, *(each for each in rest[: event.parts - 1] if isinstance(each, events.TradeRecorded))]
+    parts = [event, *(each for each in later[: event.parts - 1] if isinstance(each, events.TradeRecorded))]
     every, traded = outcomes_of(event.question, state), {part.outcome for part in parts}
     current = current_outcomes_of(event.question, state)
     names = [name for index, name in enumerate(every) if index in traded]
@@ -338,11 +338,11 @@ def rebuilt_commands(recorded: Sequence[AnyEvent], state: State, texts: TextLook
     recorded: one or more events, without the texts that come before them. state: before the command. If there are
     several readings, the recorded digest decides; if it is the digest of none, the last reading counts, if it is lossy.
     """
-    event, *rest = recorded
+    event, *later = recorded
     if isinstance(event, events.ForecastsRetracted):
-        return [_restate_forecasts(event, rest, state)]
+        return [_restate_forecasts(event, later, state)]
     if isinstance(event, events.TradeRecorded):
-        return list(_record_trade(event, rest, state))
+        return list(_record_trade(event, later, state))
     rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
 
@@ -382,8 +382,8 @@ def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) ->
     yield from lossy_reading(_forecast(event, state))
 
 
-def _restate_forecasts(event: events.ForecastsRetracted, rest: Sequence[AnyEvent], state: State) -> CommandReading:
-    made = [_forecast(each, state) for each in rest if isinstance(each, events.ForecastMade)]
+def _restate_forecasts(event: events.ForecastsRetracted, later: Sequence[AnyEvent], state: State) -> CommandReading:
+    made = [_forecast(each, state) for each in later if isinstance(each, events.ForecastMade)]
     names = commands.RestatedForecast.__struct_fields__
     restated = [commands.RestatedForecast(**{name: getattr(each, name) for name in names}) for each in made]
     command = commands.RestateForecasts(**copied(event, commands.RestateForecasts), forecasts=tuple(restated))

@@ -16,23 +16,23 @@ _QUOTE, _MINUS, _POINT, _ZERO, _NINE, _EXPONENT = b'"-.09E'
 
 
 class Measures(NamedTuple):
-    """The numbers of a forecast, in increasing order, in 10^-places, and the field that they were given in."""
+    """The numbers of a forecast, in increasing order, in 10^-decimals, and the field that they were given in."""
 
     field: str
-    places: int
+    decimals: int
     units: Sequence[int]
 
 
 def read_measures(
-    field: str, text: bytes, given: Sequence[Sequence[object]], places: int = 0
+    field: str, text: bytes, given: Sequence[Sequence[object]], least: int = 0
 ) -> Iterator[tuple[str, Measures | None]]:
     """Yield the JSON and the numbers of each forecast; None if they decrease, or one of them has too many digits.
 
     text: a JSON array of the numbers of all forecasts, each the shortest text of a decimal. given: these numbers by
-    forecast, of each one or more. places: of each forecast, at least; it has more if its numbers do.
+    forecast, of each one or more. least: the decimals of each forecast, unless its numbers have more.
 
     >>> [*read_measures("quantiles", b'["-0.5","2","1.5E+2","1E+20"]', [("-0.5", 2, 150), ("1e20",)])]
-    [('["-0.5","2","1.5E+2"]', Measures(field='quantiles', places=1, units=[-5, 20, 1500])), ('["1E+20"]', None)]
+    [('["-0.5","2","1.5E+2"]', Measures(field='quantiles', decimals=1, units=[-5, 20, 1500])), ('["1E+20"]', None)]
     """
     import numpy as np  # noqa: PLC0415 - short logs do without
 
@@ -44,7 +44,7 @@ def read_measures(
     firsts = lasts - counts
     exponents, are_sound, mantissas = _exponents(signs, begins, ends)
     units, digits, decimals = _integers(signs, begins, mantissas)
-    scales = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), places)  # of each forecast
+    scales = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), least)  # of each forecast
     shifts = scales[owners] - decimals + exponents
     are_sound &= digits + shifts <= _DIGITS
     units *= (10 ** np.arange(_DIGITS + 1))[np.minimum(shifts, _DIGITS)]
@@ -103,18 +103,18 @@ class Takes(NamedTuple):
     first: tuple[int, int]
     last: tuple[int, int]
 
-    def units(self, field: str, places: int, units: Sequence[int]) -> Sequence[int] | None:
-        """Return numbers in increasing order, given in 10^-places, in the unit of the range; None if it may refuse
+    def units(self, field: str, decimals: int, units: Sequence[int]) -> Sequence[int] | None:
+        """Return numbers in increasing order, given in 10^-decimals, in the unit of the range; None if it may refuse
         them, or has fewer decimals.
 
         >>> span = NumericRange(lower="0", upper="10", levels=(250_000_000, 750_000_000), decimals=2)
         >>> takes(span).units("quantiles", 1, [15, 20]), takes(span).units("quantiles", 1, [15, 200])
         ([150, 200], None)
         """
-        if field != self.field or len(units) != self.many or places > self.decimals:
+        if field != self.field or len(units) != self.many or decimals > self.decimals:
             return None
-        if places < self.decimals:
-            factor = 10 ** (self.decimals - places)
+        if decimals < self.decimals:
+            factor = 10 ** (self.decimals - decimals)
             units = [each * factor for each in units]
         (least, below), (above, most) = self.first, self.last
         return units if least <= units[0] <= below and above <= units[-1] <= most else None

@@ -157,18 +157,18 @@ def cdf_content(heights: Sequence[int], is_normal: bool) -> bytes:
     return b"%b[%b]" % (_NULLS["cdf"], b",".join([_number_bytes(height, 10) for height in heights]))
 
 
-def measures_content(field: str, measures: Iterable[int], places: int) -> bytes:
-    """Return the part of quantiles or samples, given in 10^-places; it is the same in both forms."""
-    return b"%b[%b]" % (_NULLS[field], b",".join([_number_bytes(units, places) for units in measures]))
+def measures_content(field: str, measures: Iterable[int], decimals: int) -> bytes:
+    """Return the part of quantiles or samples, given in 10^-decimals; it is the same in both forms."""
+    return b"%b[%b]" % (_NULLS[field], b",".join([_number_bytes(units, decimals) for units in measures]))
 
 
-def _number_bytes(units: int, places: int) -> bytes:
-    """Return the canonical bytes of units * 10^-places; fast for numbers between a millionth and 1."""
-    if 10**places > units >= 10**places // 10**6 > 0:
-        return b'"0.%b"' % (b"%0*d" % (places, units)).rstrip(b"0")
-    return _shortest_bytes(units, places)
+def _number_bytes(units: int, decimals: int) -> bytes:
+    """Return the canonical bytes of units * 10^-decimals; fast for numbers between a millionth and 1."""
+    if 10**decimals > units >= 10**decimals // 10**6 > 0:
+        return b'"0.%b"' % (b"%0*d" % (decimals, units)).rstrip(b"0")
+    return _shortest_bytes(units, decimals)
 
 
 @lru_cache(maxsize=65_536)
-def _shortest_bytes(units: int, places: int) -> bytes:
-    return b'"%b"' % shortest_text(Decimal(units).scaleb(-places, WIDE)).encode()
+def _shortest_bytes(units: int, decimals: int) -> bytes:
+    return b'"%b"' % shortest_text(Decimal(units).scaleb(-decimals, WIDE)).encode()

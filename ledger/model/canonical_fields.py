@@ -117,8 +117,8 @@ def _or_fractions(convert: Convert) -> Convert:
         fractions = (
             {key: part for key, part in value.items() if values.is_fraction(part)} if type(value) is dict else {}
         )
-        rest = {key: part for key, part in value.items() if key not in fractions} if fractions else value
-        decimals: dict[str, Any] = convert(rest, name)
+        others = {key: part for key, part in value.items() if key not in fractions} if fractions else value
+        decimals: dict[str, Any] = convert(others, name)
         return decimals | {_id(outcome, name): str(Fraction(part)) for outcome, part in fractions.items()}
 
     return convert_items

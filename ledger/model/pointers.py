@@ -70,14 +70,14 @@ def _pointers_in(part: Any, names: Sequence[str], wanted: Any) -> Iterator[str]:
     if isinstance(part, list | tuple):
         for index, item in enumerate(part):
             if not isinstance(item, list | tuple):
-                yield from (f"/{index}{rest}" for rest in _pointers_in(item, names, wanted))
+                yield from (f"/{index}{more}" for more in _pointers_in(item, names, wanted))
     elif not names:
         if isinstance(part, _SIMPLE) and str(part) == str(wanted):  # of a float, the refusal may have the decimal
             yield ""
     else:
-        name, rest = (".".join(names), ()) if isinstance(part, dict) else (names[0], names[1:])
+        name, inside = (".".join(names), ()) if isinstance(part, dict) else (names[0], names[1:])
         inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
-        yield from (f"/{escaped(name)}{more}" for more in _pointers_in(inner, rest, wanted))
+        yield from (f"/{escaped(name)}{more}" for more in _pointers_in(inner, inside, wanted))
 
 
 def pointer_of(path: str) -> str:

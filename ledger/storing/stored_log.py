@@ -408,14 +408,14 @@ def has_segments_beside(location: str | PathLike[str]) -> bool:
 def _path(location: str) -> str | None:
     """Return the path of an SQLite file; None for a PostgreSQL database. Raises Unavailable."""
     path = path_in(location)
-    scheme, separator, rest = location.partition("://")
+    scheme, separator, address = location.partition("://")
     if not separator or path != location:
         if path == location and _MISTYPED.fullmatch(location):
             remedy = f"write {_ADDRESS}, sqlite:///PATH, or a path; that of a file of this name begins with ./"
             raise Unavailable(f"{redacted(location)}: an address has another form; {remedy}")
         return path
     if scheme == "sqlite":
-        return unquote(rest.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
+        return unquote(address.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
     if scheme not in _POSTGRES_SCHEMES:
         raise Unavailable(
             f"{redacted(location)}: {scheme}:// is not supported; give a file path or a postgresql:// URL"

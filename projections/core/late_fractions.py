@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from forecast_ledger.ledger.core.exact import half_even
 
-BITS = 256  # binary places of the bounds of a number
+BITS = 256  # bits after the point of the bounds of a number
 Bounds = tuple[int, int]  # two integers in 2^-BITS: a number is at least the first and at most the second
 Number = int | Fraction
 _Result = TypeVar("_Result", int, Decimal)

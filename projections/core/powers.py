@@ -16,7 +16,7 @@ QUANTUM = 10**12  # units in 1: logarithms
 _KEPT = 1 << 16  # logarithms: forecasts repeat numbers
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
-_LN_BITS = 144  # binary places of a logarithm before it is rounded
+_LN_BITS = 144  # bits after the point of a logarithm before it is rounded
 _TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
 _FACTOR_BITS = 8
 

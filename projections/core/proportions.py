@@ -63,8 +63,8 @@ class Between:
         if divisor.low <= 0 or self.low // divisor.high != self.high // divisor.low:
             raise InDoubt
         quotient = self.low // divisor.high
-        rest = (self.low - quotient * divisor.high, self.high - quotient * divisor.low)
-        return quotient, Between(*rest, ("rest", self.name, divisor.name))
+        remainder = (self.low - quotient * divisor.high, self.high - quotient * divisor.low)
+        return quotient, Between(*remainder, ("remainder", self.name, divisor.name))
 
     def __rdivmod__(self, number: int) -> "tuple[int, Between]":
         return divmod(_between(number), self)

@@ -330,17 +330,17 @@ def _order(keys: list[Values]) -> Int64Array:
 
     Ids that precede any number are sorted as one number; rows with equal ids are often in order already.
     """
-    packed, size, rest = np.zeros(row_count(keys[0]), np.int64), 1, list[Int64Array]()
+    packed, size, others = np.zeros(row_count(keys[0]), np.int64), 1, list[Int64Array]()
     for key in keys:
-        if isinstance(key, Ids) and not rest and size * len(key.labels) < 1 << 62:
+        if isinstance(key, Ids) and not others and size * len(key.labels) < 1 << 62:
             packed, size = packed * len(key.labels) + key.ranks(), size * len(key.labels)
         else:
-            rest.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
+            others.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
     order = stable_order(packed)
-    if rest:
-        ranked, last = packed[order], rest[0][order]
-        if len(rest) > 1 or ((ranked[1:] == ranked[:-1]) & (last[1:] < last[:-1])).any():
-            return np.lexsort([*reversed(rest), packed])
+    if others:
+        ranked, last = packed[order], others[0][order]
+        if len(others) > 1 or ((ranked[1:] == ranked[:-1]) & (last[1:] < last[:-1])).any():
+            return np.lexsort([*reversed(others), packed])
     return order
 
 

@@ -85,7 +85,7 @@ def resample(
     if not by_take:
         worth = total.times(-1 if lower_is_better(rules) else 1)
         told = np.array([not grounds.withheld[row] for row in ranked.tolist()], bool)
-        rank[ranked] = ranks(worth, alike[ranked], told, best_places(len(ranked)))
+        rank[ranked] = ranks(worth, alike[ranked], told, best_ranks(len(ranked)))
     able = np.zeros(len(board), bool)
     if totals is not None:
         able[paid] = contest.opened.pool > 0
@@ -335,7 +335,7 @@ def intervals(
     if not len(told):
         return BoardIntervals(every, sets)
     drawn = resample(contest, scored, board, board_row, seed)
-    levels, last = grounds.levels(rules.level_ppm)[told], best_places(sum(row.rank is not None for row in board))
+    levels, last = grounds.levels(rules.level_ppm)[told], best_ranks(sum(row.rank is not None for row in board))
     scores = drawn_ends(drawn.total.take(told), levels)
     for number, level, score in zip(told.tolist(), levels.tolist(), scores, strict=True):
         if withheld := grounds.withheld_of(number, score):
@@ -351,10 +351,10 @@ def intervals(
     return BoardIntervals(every, sets)
 
 
-def best_places(ranked: int) -> int:
-    """Return how many places are the best 5% of those that are ranked, at least one.
+def best_ranks(ranked: int) -> int:
+    """Return how many ranks are the best 5% of those that are ranked, at least one.
 
-    >>> [best_places(ranked) for ranked in (1, 20, 21, 40, 41)]
+    >>> [best_ranks(ranked) for ranked in (1, 20, 21, 40, 41)]
     [1, 1, 2, 2, 3]
     """
     return -(-ranked // _BEST)

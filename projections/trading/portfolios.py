@@ -38,7 +38,7 @@ from forecast_ledger.projections.trading.mark_prices import Marks
 
 
 NO_SCORE = -1
-_LIMB_BITS = 128  # binary places of the scores that are summed
+_LIMB_BITS = 128  # bits after the point of the scores that are summed
 
 Ratio = tuple[int, int]  # numerator, denominator
 
@@ -175,7 +175,7 @@ MISSING = -1  # no log position, score or age
 _LAST = (1 << 63) - 1  # later than every instant
 _LOW_BITS = 27  # an account has at most 1e18 shares: their part above 2^27, times a price of 1e9, is below 2^63
 _LOW_MASK = (1 << _LOW_BITS) - 1
-_BITS = 128  # binary places of a peak that is scaled at a deposit or a withdrawal
+_BITS = 128  # bits after the point of a peak that is scaled at a deposit or a withdrawal
 _CARRY_AFTER = 64  # products below 2^27 x 1e9 are added before a carry; 68 of them reach 2^63
 
 
@@ -184,9 +184,9 @@ class Snapshots(NamedTuple):
 
     Rows are in order of participant, instant and log position; a tick comes after the movements of its instant.
     participant: index into `participants`, in order of id. at: µs. log_position: MISSING at a tick. cash, net_deposits,
-    realised, cost (of open positions): 1e-6. worth, rest: value of open positions at their marks, in whole 1e-6 and the
-    remainder in 1e-15. brier: mean over resolved_bets, 1e-9; MISSING without any. stale_marks: number of open positions
-    with a stale mark or none. stale_age: age of the oldest mark, µs; MISSING without a mark.
+    realised, cost (of open positions): 1e-6. worth, remainder: value of open positions at their marks, in whole 1e-6
+    and what is left in 1e-15. brier: mean over resolved_bets, 1e-9; MISSING without any. stale_marks: number of open
+    positions with a stale mark or none. stale_age: age of the oldest mark, µs; MISSING without a mark.
     """
 
     contest: str
@@ -199,7 +199,7 @@ class Snapshots(NamedTuple):
     realised: Int64Array
     cost: Int64Array
     worth: Int64Array
-    rest: Int64Array
+    remainder: Int64Array
     brier: Int64Array
     resolved_bets: Int64Array
     stale_marks: Int64Array
@@ -208,27 +208,27 @@ class Snapshots(NamedTuple):
     @property
     def positions_value(self) -> Int64Array:
         """The value of open positions, 1e-6, rounded once."""
-        return round_half_even(self.worth, self.rest, FINE_PER_MICRO)
+        return round_half_even(self.worth, self.remainder, FINE_PER_MICRO)
 
     @property
     def total(self) -> Int64Array:
         """Cash + value of open positions, 1e-6, rounded once after the sum."""
-        return round_half_even(self.cash + self.worth, self.rest, FINE_PER_MICRO)
+        return round_half_even(self.cash + self.worth, self.remainder, FINE_PER_MICRO)
 
     @property
     def profit(self) -> Int64Array:
         """The total - net deposits, 1e-6, rounded once."""
-        return round_half_even(self.cash + self.worth - self.net_deposits, self.rest, FINE_PER_MICRO)
+        return round_half_even(self.cash + self.worth - self.net_deposits, self.remainder, FINE_PER_MICRO)
 
     @property
     def unrealised(self) -> Int64Array:
         """The value - cost of open positions, 1e-6, rounded once."""
-        return round_half_even(self.worth - self.cost, self.rest, FINE_PER_MICRO)
+        return round_half_even(self.worth - self.cost, self.remainder, FINE_PER_MICRO)
 
     @property
     def profit_percent(self) -> Int64Array | list[int]:
         """100 x profit / net deposits, 1e-9, rounded once; 0 if the net deposits are 0."""
-        return _percent(self.cash + self.worth - self.net_deposits, self.rest, self.net_deposits)
+        return _percent(self.cash + self.worth - self.net_deposits, self.remainder, self.net_deposits)
 
 
 class _Piece(NamedTuple):
@@ -276,7 +276,7 @@ def snapshots(
         realised=histories.realised[latest],
         cost=histories.cost[latest],
         worth=in_row_order(tick_worth.high, move_worth.high),
-        rest=in_row_order(tick_worth.low, move_worth.low),
+        remainder=in_row_order(tick_worth.low, move_worth.low),
         brier=in_row_order(tick_scores[0], move_scores[0]),
         resolved_bets=in_row_order(tick_scores[1], move_scores[1]),
         stale_marks=in_row_order(tick_worth.stale, move_worth.stale),
@@ -303,29 +303,29 @@ def drawdowns(portfolios: Snapshots) -> dict[AccountKey, int]:
         net = portfolios.net_deposits[begin:end]
         flows = np.diff(net, prepend=0)
         begins = np.union1d([0], np.flatnonzero(flows)).tolist()
-        rest = portfolios.rest[begin:end]
+        remainder = portfolios.remainder[begin:end]
         legs = [
-            (int(flows[since]) * FINE_PER_MICRO, _totals(whole[begin:end], rest, slice(since, until)))
+            (int(flows[since]) * FINE_PER_MICRO, _totals(whole[begin:end], remainder, slice(since, until)))
             for since, until in pairwise([*begins, end - begin])
         ]
         by_account[portfolios.contest, participant] = round_to_points(_drawdown(legs))
     return by_account
 
 
-def _totals(whole: Int64Array, rest: Int64Array, rows: slice) -> list[int]:
+def _totals(whole: Int64Array, remainder: Int64Array, rows: slice) -> list[int]:
     """Return the totals of some rows at their turning points, 1e-15."""
-    turns = _turns(whole[rows], rest[rows])
-    return [*_exact(whole[rows][turns], rest[rows][turns])]
+    turns = _turns(whole[rows], remainder[rows])
+    return [*_exact(whole[rows][turns], remainder[rows][turns])]
 
 
-def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
+def _turns(whole: Int64Array, remainder: Int64Array) -> Int64Array:
     """Return the first row, the last row, and the rows where totals turn between rising and falling.
 
     >>> _turns(int64_array([1, 2, 2, 3, 1, 1, 1, 0]), int64_array([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
     [0, 3, 7]
     """
     step = np.sign(np.diff(whole))
-    step = np.where(step == 0, np.sign(np.diff(rest)), step)
+    step = np.where(step == 0, np.sign(np.diff(remainder)), step)
     moves = np.flatnonzero(step)
     turned = step[moves[1:]] != step[moves[:-1]]
     return np.concatenate(([0], moves[1:][turned], [len(whole) - 1]))
@@ -395,8 +395,8 @@ class _Worth:
     def divide(self) -> None:
         """Convert the sums, 1e-15, to whole 1e-6 in high and the remainder in low."""
         self.carry()
-        high, rest = np.divmod(self.high, FINE_PER_MICRO)
-        whole, self.low = np.divmod((rest << _LOW_BITS) + self.low, FINE_PER_MICRO)
+        high, remainder = np.divmod(self.high, FINE_PER_MICRO)
+        whole, self.low = np.divmod((remainder << _LOW_BITS) + self.low, FINE_PER_MICRO)
         self.high = (high << _LOW_BITS) + whole
 
 
@@ -510,22 +510,22 @@ def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, I
 # --- arithmetic
 
 
-def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
+def _exact(whole: Int64Array, remainder: Int64Array) -> Iterator[int]:
     """Yield the numbers in 1e-15, not rounded."""
-    return (high * FINE_PER_MICRO + low for high, low in zip(whole.tolist(), rest.tolist(), strict=True))
+    return (high * FINE_PER_MICRO + low for high, low in zip(whole.tolist(), remainder.tolist(), strict=True))
 
 
-def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Array | list[int]:
-    """Return 100 x (whole + rest / 1e9) / base in 1e-9, half-even, 0 if the base is 0; a list if a number may be wide.
+def _percent(whole: Int64Array, fine: Int64Array, base: Int64Array) -> Int64Array | list[int]:
+    """Return 100 x (whole + fine / 1e9) / base in 1e-9, half-even, 0 if the base is 0; a list if a number may be wide.
 
     The division takes three digits at a time: bases below 2^53 and quotients below 2^26 leave room in 64 bits.
     """
     divisor = np.where(base == 0, 1, base)
-    whole, rest = whole * (base != 0), rest * (base != 0)
+    whole, fine = whole * (base != 0), fine * (base != 0)
     quotient, remainder = np.divmod(whole, divisor)
     wide = (base < 0) | (base >= 1 << 53) | (np.abs(quotient) >= 1 << 26)
     quotient, remainder = quotient * ~wide, remainder * ~wide
-    for factor, digits in ((1_000, rest // 10**6), (1_000, rest // 1_000 % 1_000), (1_000, rest % 1_000), (100, 0)):
+    for factor, digits in ((1_000, fine // 10**6), (1_000, fine // 1_000 % 1_000), (1_000, fine % 1_000), (100, 0)):
         more, remainder = np.divmod(remainder * factor + digits, divisor)
         quotient = quotient * factor + more
     percent = round_half_even(quotient, remainder, divisor)
@@ -533,6 +533,6 @@ def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Arra
         return percent
     numbers: list[int] = percent.tolist()
     for row in np.flatnonzero(wide).tolist():
-        part = Fraction(int(whole[row]) * FINE_PER_MICRO + int(rest[row]), int(base[row]) * FINE_PER_MICRO)
+        part = Fraction(int(whole[row]) * FINE_PER_MICRO + int(fine[row]), int(base[row]) * FINE_PER_MICRO)
         numbers[row] = round_to_points(100 * part)
     return numbers

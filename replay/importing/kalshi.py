@@ -4,7 +4,7 @@ The price of yes in the last trade is a forecast of a participant that is named 
 candlesticks are quotes. Trades of the API are anonymous, so nobody else forecasts.
 
 Fills of an account are trades, if they are asked for. An account holds contracts of yes or of no of a market, never
-both: who buys no with contracts of yes gives these up, at the rest of the price of no. The API does not name the
+both: who buys no with contracts of yes gives these up, at 1 less the price of no. The API does not name the
 account; it is the participant `account`, a subaccount has its number. A fill says which outcome was acquired, also if
 an order sold the other one: a sale of yes is a fill of no. Older fills say it as `side`, whatever `action` says; newer
 ones as `outcome_side` and `book_side`. The costs of a settlement are those of all fills, before yes and no are taken

@@ -168,7 +168,7 @@ class PostgresTables:
         if self._seen is not None:
             return self._seen
         rows = self._live().execute(_TABLES, (self._name, _WRITES), prepare=True)
-        seen = {name: _description(*rest) for name, *rest in rows}
+        seen = {name: _description(*described) for name, *described in rows}
         if self._connection.info.transaction_status == TransactionStatus.INTRANS:
             self._seen = seen
         return seen

@@ -21,16 +21,16 @@ def test_numbers_that_are_read_are_those_that_were_written() -> None:
     given = [[random_decimal(dice) for _ in range(dice.choice([1, 2, 3]))] for _ in range(3_000)]
     given = [sorted(each) if dice.random() < 0.9 else each for each in given]
     text = numbers_text("quantiles", [number for each in given for number in each])
-    for numbers, (own, read) in zip(given, read_measures("quantiles", text, given, places=2), strict=True):
+    for numbers, (own, read) in zip(given, read_measures("quantiles", text, given, least=2), strict=True):
         assert own.encode() == numbers_text("quantiles", numbers)
         exponents = [int(number.normalize().as_tuple().exponent) for number in numbers]
-        places = max(2, -min(exponents))
-        units = [Fraction(number) * 10**places for number in numbers]
+        decimals = max(2, -min(exponents))
+        units = [Fraction(number) * 10**decimals for number in numbers]
         if read is not None:
-            assert (read.places, read.units, read.units) == (places, units, sorted(units))
+            assert (read.decimals, read.units, read.units) == (decimals, units, sorted(units))
             taken += 1
         elif units == sorted(units) and "E" not in own:
-            assert max(len(f"{abs(number):.{places}f}") for number in numbers) > 18 + len(".")
+            assert max(len(f"{abs(number):.{decimals}f}") for number in numbers) > 18 + len(".")
             too_long += 1
     assert taken > 1_000
     assert too_long > 100

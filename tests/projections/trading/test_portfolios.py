@@ -582,26 +582,26 @@ def test_an_amount_beyond_the_limits_of_a_log_raises_overflow_error(amount: int)
 
 
 def snapshots_of(rows: list[tuple[int, int, int, int, int]]) -> Snapshots:
-    """The snapshots of one account: cash, worth, rest, net deposits and cost of each row."""
-    cash, worth, rest, net_deposits, cost = (int64_array([row[i] for row in rows]) for i in range(5))
+    """The snapshots of one account: cash, worth, remainder, net deposits and cost of each row."""
+    cash, worth, remainder, net_deposits, cost = (int64_array([row[i] for row in rows]) for i in range(5))
     none = np.zeros(len(rows), np.int64)
-    columns = {"cash": cash, "net_deposits": net_deposits, "cost": cost, "worth": worth, "rest": rest}
+    columns = {"cash": cash, "net_deposits": net_deposits, "cost": cost, "worth": worth, "remainder": remainder}
     names = ("participant", "at", "log_position", "realised", "brier", "resolved_bets", "stale_marks", "stale_age")
     return Snapshots("week", ["ada"], **columns, **dict.fromkeys(names, none))
 
 
 MICROS = st.integers(-(10**18), 10**18) | st.integers(-(10**6), 10**6)
-RESTS = st.integers(0, UNIT - 1) | st.just(UNIT // 2)
+REMAINDERS = st.integers(0, UNIT - 1) | st.just(UNIT // 2)
 DEPOSITS = st.sampled_from([0, 1, -1, 3, 10**10, 2**53 - 1, 2**53, 10**17]) | st.integers(-(10**15), 10**15)
-ROWS = st.tuples(MICROS, st.integers(0, 10**18), RESTS, DEPOSITS, st.integers(0, 10**15))
+ROWS = st.tuples(MICROS, st.integers(0, 10**18), REMAINDERS, DEPOSITS, st.integers(0, 10**15))
 
 
 @given(st.lists(ROWS, min_size=1, max_size=20))
 def test_every_figure_is_rounded_once(rows: list[tuple[int, int, int, int, int]]) -> None:
     """Figures are rounded half-even from the exact sum, also if the cash is odd and the value ends in a half."""
     snapshot_rows = snapshots_of(rows)
-    for row, (cash, worth, rest, net, cost) in enumerate(rows):
-        value = worth + Fraction(rest, UNIT)
+    for row, (cash, worth, remainder, net, cost) in enumerate(rows):
+        value = worth + Fraction(remainder, UNIT)
         profit = cash + value - net
         assert snapshot_rows.positions_value[row] == round(value)
         assert (snapshot_rows.total[row], snapshot_rows.profit[row]) == (round(cash + value), round(profit))
@@ -618,9 +618,9 @@ def test_half_a_unit_goes_to_the_even_total() -> None:
 @given(st.lists(st.tuples(st.integers(-50, 50), st.sampled_from([0, 1, UNIT // 2])), min_size=1, max_size=30))
 def test_a_drawdown_is_the_largest_of_all_falls(totals: list[tuple[int, int]]) -> None:
     """At every row the fall is measured from the largest total so far, if that is positive."""
-    exact = [whole + Fraction(rest, UNIT) for whole, rest in totals]
+    exact = [whole + Fraction(remainder, UNIT) for whole, remainder in totals]
     falls = [(peak - total) / peak for peak, total in zip(accumulate(exact, max), exact, strict=True) if peak > 0]
-    by_account = drawdowns(snapshots_of([(whole, 0, rest, 0, 0) for whole, rest in totals]))
+    by_account = drawdowns(snapshots_of([(whole, 0, remainder, 0, 0) for whole, remainder in totals]))
     assert by_account == {("week", "ada"): round(max(falls, default=Fraction(0)) * UNIT)}
 
 
@@ -661,10 +661,10 @@ def test_a_drawdown_is_that_of_the_price_of_a_fund_unit(steps: list[tuple[int, i
     """Deposits buy units at the current price and withdrawals sell them; at a price of 0 the units start anew."""
     units, peak, deepest, net = Fraction(0), Fraction(0), Fraction(0), 0
     rows = []
-    for whole, rest, inflow in steps:
-        total = whole + Fraction(rest, UNIT)
+    for whole, remainder, inflow in steps:
+        total = whole + Fraction(remainder, UNIT)
         net += inflow
-        rows.append((whole, 0, rest, net, 0))
+        rows.append((whole, 0, remainder, net, 0))
         if inflow and units and total - inflow > 0 and total > 0:
             price = (total - inflow) / units
             deepest = max(deepest, (peak - price) / peak if peak else Fraction(0))
