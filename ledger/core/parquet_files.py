@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 
 Struct = dict[int, tuple[int, Any]]  # the fields of a struct of Thrift by their ids: the kind and the value
 TRUE, FALSE, _BYTE, SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
-_INTEGERS = {SHORT, INT, LONG}
+_INTEGERS, _TRUTHS = frozenset({SHORT, INT, LONG}), frozenset({TRUE, FALSE})
 _DEEPEST = 32  # structs and lists in each other; a footer has about eight
 _MARK = b"PAR1"
 _END = 8  # bytes at the end of a file: the size of the footer, and the mark
@@ -87,7 +87,10 @@ def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
                 number, at = _integer(data, at)
             if number in fields:
                 raise ValueError(f"field {number} of the metadata is there twice")
-            value, at = (kind == TRUE, at) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
+            if kind in _INTEGERS and (value := data[at]) < 128:  # as most are
+                value, at = (value >> 1) ^ -(value & 1), at + 1
+            else:
+                value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth)
             fields[number] = kind, value
     except IndexError:
         raise _CutError(_CUT) from None
@@ -123,12 +126,14 @@ def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]],
         raise _CutError(_CUT)
     items = []
     for _ in range(count):
-        item, at = (data[at] == TRUE, at + 1) if kind in {TRUE, FALSE} else _read_value(data, at, kind, depth)
+        item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth)
         items.append(item)
     return (kind, items), at
 
 
 def _natural(data: bytes, at: int) -> tuple[int, int]:
+    if (value := data[at]) < 128:
+        return value, at + 1
     value = shift = 0
     while (byte := data[at]) > 127:
         value |= (byte & 127) << shift
