@@ -207,7 +207,7 @@ _MEASURED = ("cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _AT_ONCE = 512  # forecasts of several numbers
-_MANY = 64  # instants, or forecasts of several numbers, are worth the import of NumPy
+_MANY = 64  # instants are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 
 
@@ -215,14 +215,14 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
     """Return the forecasts that commands make."""
     if isinstance(commands, ForecastColumns):
         return commands.quick or quick_forecasts(ids, *commands.columns[1:])
-    if (form := _common_form(commands)) == "probability" or (form and len(commands) >= _MANY):
+    if form := _common_form(commands):
         return _forecasts_of(ids, commands, form)
     forecasts = QuickForecasts.none(len(commands))
     by_form: dict[str, list[int]] = {}
     for index, command in enumerate(commands):
         by_form.setdefault(_common_form([command]), []).append(index)
     for form, indices in by_form.items():
-        if form == "probability" or (form and len(indices) >= _MANY):
+        if form:
             read = _forecasts_of([ids[index] for index in indices], [commands[index] for index in indices], form)
             for column, part in zip(forecasts, read, strict=True):
                 for index, value in zip(indices, part, strict=True):

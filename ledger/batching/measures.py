@@ -1,7 +1,12 @@
 """The numbers of a forecast of quantiles, samples or a cdf, read for many forecasts at once, in integers."""
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import json
 
 from forecast_ledger.ledger.core.values import CUMULATIVE
 from forecast_ledger.ledger.deciding.distributions import limits
@@ -10,6 +15,8 @@ from forecast_ledger.ledger.model.forms import NumericRange
 if TYPE_CHECKING:
     import numpy as np
 
+_MANY = 64  # forecasts are worth the import of NumPy
+_SHORT_EXPONENT = re.compile("[^E]+(?:E.[0-9])?").fullmatch
 _DIGITS = 18  # that any integer of 64 bits has
 _WIDEST = _DIGITS + len("-.")
 _QUOTE, _MINUS, _POINT, _ZERO, _NINE, _EXPONENT = b'"-.09E'
@@ -34,6 +41,34 @@ def read_measures(
     >>> [*read_measures("quantiles", b'["-0.5","2","1.5E+2","1E+20"]', [("-0.5", 2, 150), ("1e20",)])]
     [('["-0.5","2","1.5E+2"]', Measures(field='quantiles', decimals=1, units=[-5, 20, 1500])), ('["1E+20"]', None)]
     """
+    return (_read_few if len(given) < _MANY else _read_many)(field, text, given, least)
+
+
+def _read_few(
+    field: str, text: bytes, given: Sequence[Sequence[object]], least: int
+) -> Iterator[tuple[str, Measures | None]]:
+    """As `read_measures`, one by one."""
+    texts = iter(json.decode(text))
+    for numbers in given:
+        own = [*islice(texts, len(numbers))]
+        yield json.encode(own).decode(), _measures(field, own, least)
+
+
+def _measures(field: str, texts: Sequence[str], least: int) -> Measures | None:
+    if any("E" in each for each in texts):
+        if not all(_SHORT_EXPONENT(each) for each in texts):
+            return None
+        texts = [f"{Decimal(each):f}" for each in texts]
+    decimals = [len(each) - each.index(".") - 1 if "." in each else 0 for each in texts]
+    most = max(least, *decimals)
+    units = [int(each.replace(".", "")) * 10 ** (most - own) for each, own in zip(texts, decimals, strict=True)]
+    return Measures(field, most, units) if units == sorted(units) else None
+
+
+def _read_many(
+    field: str, text: bytes, given: Sequence[Sequence[object]], least: int
+) -> Iterator[tuple[str, Measures | None]]:
+    """As `read_measures`, all at once."""
     import numpy as np  # noqa: PLC0415 - short logs do without
 
     signs = np.frombuffer(text, np.uint8)
