@@ -117,6 +117,41 @@ def ratios(sums: Near, norm: Near, unit: int) -> tuple[Floats, Floats]:
     return low, np.where(least > _TINY, high, np.inf)
 
 
+class Rough(NamedTuple):
+    """Numbers to seven digits, for a quick look: value x 2^exponent, each off by less than `off` x 2^exponent.
+
+    value: shape (b, p), from -1 to 1.
+    """
+
+    value: NDArray[np.float32]
+    exponent: int
+    off: np.float64
+
+    def may_reach(self, first: int, later: Int64Array, columns: Int64Array, limits: Floats) -> BoolArray:
+        """Return where the numbers of a row and of later ones may differ by as much as a limit, shape (m, columns).
+
+        limits: of the later rows, shape (m,).
+        """
+        some = self.value[columns]
+        apart = np.abs(some[:, later] - some[:, [first]])
+        lower = np.ldexp(limits, -self.exponent) * (1 - _SLACK) - 2 * self.off
+        reached: BoolArray = apart >= np.nextafter(lower.astype(np.float32), np.float32(-np.inf))
+        return reached.T
+
+
+def rough(near: Near) -> Rough:
+    """Return numbers to seven digits."""
+    exponent = int(np.frexp(np.abs(near.value).max(initial=0))[1])
+    off = np.ldexp(near.guard.max(initial=0), -exponent) * _WIDER + 2.0**-22
+    return Rough(np.ldexp(near.value, -exponent).astype(np.float32).T.copy(), exponent, off)
+
+
+def least_sums(norm: Near, unit: int, ratio: float) -> Floats:
+    """Return how large a sum must be at least if its ratio to a norm, 1 / unit, as of `ratios`, is this; shape (m,)."""
+    least = norm.low[:, 0] * (1 - _SLACK)
+    return np.where(least > _TINY, least * (ratio / unit) * (1 - 4 * _SLACK), 0)
+
+
 def finely(near: Near, exact: Callable[[Int64Array], NDArray[np.object_]], fine: int) -> Near:
     """Return bounds of numbers that are rounded to 1 / fine, shape (p, b).
 

@@ -21,7 +21,7 @@ from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import Near, above_root, ratios, rows_of_floats
+from forecast_ledger.projections.studies.estimates import Near, above_root, least_sums, ratios, rough, rows_of_floats
 from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics, step_down
 from forecast_ledger.projections.studies.replicates import MOST_NUMBERS, Draws, Integers, Rows, draws_of, rows_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Drawn, order_statistics
@@ -214,6 +214,7 @@ class _Pairs:
         guard = self._turned.guard.max(keepdims=True)
         extremes = self._turned.value.max(axis=0), self._turned.value.min(axis=0)
         self._ends = [Near(end[None], guard) for end in extremes]
+        self._rough = rough(self._turned)
 
     def _apart(self, sums: Near, first: int, later: Int64Array, columns: Int64Array) -> Near:
         """Return the differences of sums of a row and some later ones."""
@@ -277,10 +278,12 @@ class _Pairs:
             nearest = norm.take(kept[[np.argmin(norm.low[kept, 0])]])
             most = np.maximum(*(ratios(end.less(turned), nearest, UNIT)[1] for end in self._ends))
             columns = np.flatnonzero(most[0] >= least.floor)
+            later = kept + first + 1
+            reached = self._rough.may_reach(first, later, columns, least_sums(norm.take(kept), UNIT, least.floor))
+            chosen, columns = np.flatnonzero(reached.any(axis=1)), columns[reached.any(axis=0)]
             if len(columns):
-                later = kept + first + 1
-                bounds = ratios(self._apart(self._turned, first, later, columns), norm.take(kept), UNIT)
-                yield first, later, columns, *bounds
+                apart = self._apart(self._turned, first, later[chosen], columns)
+                yield first, later[chosen], columns, *ratios(apart, norm.take(kept[chosen]), UNIT)
 
     def critical(self, below: int | None) -> int:
         """Return the critical value of the pairs whose observed statistic is not above this one; None for all pairs."""

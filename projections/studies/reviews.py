@@ -5,9 +5,10 @@ forecast on the same question.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from heapq import nlargest
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,13 +66,14 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     *,
     floored: Collection[int] = (),
     compared: Collection[int] | None = None,
-    only: Collection[int] | None = None,
+    only: Mapping[int, Collection[int]] | None = None,
 ) -> Iterator[Reviewed]:
     """Yield the questions of each participant, given by code, in the order of what they gained.
 
     consensus: the participant code of the consensus. floored: those of them whose total is divided by the least
     coverage, so that a question without a forecast counts. compared: whose scores medians and ranks are among; the
-    participants, if it is not given. only: indices of some questions, without the others; None is all.
+    participants, if it is not given. only: by participant, the indices of some questions, without the others; None is
+    all.
 
     They are the questions with a weight on which one of those who are compared has a forecast. Questions are in the
     order of what they gained times their weight, then of their ids; those that the rules leave out come last.
@@ -79,13 +81,17 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
     among = {*(participants if compared is None else compared)}
-    scored_questions = [*_question_scores(rules, scored, among, sign, only)]
+    chosen = None if only is None else {*chain.from_iterable(only.values())}
+    scored_questions = [*_question_scores(rules, scored, among, sign, chosen)]
     scored_questions.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
+    numbered = [*enumerate(scored_questions)]
+    by_question = {one.question: (by_id, one) for by_id, one in numbered}
     for participant in participants:
+        of_participant = numbered if only is None else [by_question[index] for index in only.get(participant, ())]
         ordered, left_out = list[tuple[int, Fraction, int, tuple[Any, ...]]](), list[tuple[Any, ...]]()
         counts = _counts_all(rules) or participant in floored
-        for by_id, one in enumerate(scored_questions):
+        for by_id, one in of_participant:
             counted, score, covered, rank = one.by_participant.get(participant, (None, None, 0, None))
             rounded = score
             if counted is None:
@@ -109,12 +115,12 @@ def _counts_all(rules: RuleSet) -> bool:
 
 
 class ReviewEnds(NamedTuple):
-    """Where the ends of reviews are. questions: indices of some questions, among them all of the ends.
+    """Where the ends of reviews are, by participant code.
 
-    counted: by participant code, the number of questions that count.
+    questions: indices of some questions, among them all of the ends. counted: the number of questions that count.
     """
 
-    questions: set[int]
+    questions: dict[int, set[int]]
     counted: dict[int, int]
 
 
@@ -145,7 +151,7 @@ def review_ends(  # noqa: PLR0913 - the arguments with a default are keywords
         ordered, missed = sorted(by_participant.values()), imputed.get(question)
         twice = ordered[len(ordered) // 2] + ordered[~(len(ordered) // 2)]
         doubled[question] = (twice, missed and round_to_points(missed), int(questions.weight[question]))
-    candidates, counted = set[int](), dict[int, int]()
+    candidates, counted = defaultdict[int, set[int]](set), dict[int, int]()
     for participant in participants:
         counts = 0 if _counts_all(rules) or participant in floored else None
         gains = [
@@ -156,7 +162,7 @@ def review_ends(  # noqa: PLR0913 - the arguments with a default are keywords
         counted[participant] = len(gains)
         for side in (1, -1) if gains else ():
             *_, limit = nlargest(most, (side * gain - off for gain, off, _ in gains))
-            candidates.update(question for gain, off, question in gains if side * gain + off >= limit)
+            candidates[participant].update(question for gain, off, question in gains if side * gain + off >= limit)
     return ReviewEnds(candidates, counted)
 
 

@@ -1,6 +1,6 @@
 """The tables of scores, and of the parts that each is the sum of."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -435,9 +435,9 @@ def _review(analysis: Analysis, contest: str, people: list[int]) -> tuple[RuleSe
 
 
 def _reviewed(
-    analysis: Analysis, contest: str, people: list[int], questions: Collection[int] | None = None
+    analysis: Analysis, contest: str, people: list[int], questions: Mapping[int, Collection[int]] | None = None
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a contest. people: codes of participants. questions: indices of some; None is all."""
+    """Yield the rows of a contest. people: codes of participants. questions: indices of some of each; None is all."""
     scored, names = analysis.scored(contest), totals.score_labels(analysis.facts)
     floored, compared = _floored(analysis, contest), _people(analysis, contest)
     for row in reviews(*_review(analysis, contest, people), floored=floored, compared=compared, only=questions):

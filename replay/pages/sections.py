@@ -191,8 +191,9 @@ def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRank
         columns[Number("adjusted rank")] = [str(row["rank"]) if row else NONE for row in adjusted_rows]
     if any(row["take"] is not None for row in board):
         takes = [float(row["take"] or 0) for row in board]
+        decimals = digits_of(takes)
         columns[Number("take")] = [
-            f"{take:.3e}" if take >= LARGEST_WRITTEN else f"{take:,.{digits_of(takes)}f}" for take in takes
+            f"{take:.3e}" if take >= LARGEST_WRITTEN else f"{take:,.{decimals}f}" for take in takes
         ]
     if any(float(row["prize"] or 0) for row in board):
         columns[Number("prize")] = [f"{float(row['prize'] or 0):,.2f}" for row in board]

@@ -13,7 +13,10 @@ import pytest
 
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.studies import estimates
+from forecast_ledger.projections.studies.estimates import Near, least_sums, ratios, rough
+from forecast_ledger.projections.studies.flips import UNIT
 from forecast_ledger.projections.studies.rank_sets import RankSets, marginal_sets, rank_sets
+from tests.support.effort import times
 
 LEVEL = 900_000
 
@@ -172,3 +175,23 @@ def test_with_few_units_nobody_can_be_told_apart() -> None:
     flips = [[1, 1], [1, -1], [-1, 1], [-1, -1]] * 10
     sets = found([[10**24, 10**24], [0, 0], [5, 10**20]], flips, 3)
     assert ({*sets.allowed.values()}, sets.needed) == ({(1, 3)}, [])
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 1.0, 2.0**100])
+def test_a_quick_look_misses_no_large_statistic(scale: float) -> None:
+    """Seven digits leave out few statistics that reach a limit by no more than their last digits, and none that do."""
+    rng, looked, reached = np.random.default_rng(5), 0, 0
+    for step in range(times(20)):
+        value = rng.normal(size=(30, 50)) * scale * 10.0 ** rng.integers(-3, 1, (30, 1))
+        near = Near(value, np.full((30, 1), scale * 2.0**-45))
+        later = np.arange(1, 30)
+        apart = Near(value[1:] - value[0], np.full((29, 1), scale * 2.0**-44))
+        norm = Near(np.abs(value[1:]).max(axis=1, keepdims=True), np.full((29, 1), scale * 2.0**-44))
+        norm.value[step % 29] = 0
+        _, high = ratios(apart, norm, UNIT)
+        limit = high[rng.integers(29), rng.integers(50)]
+        if np.isfinite(limit):
+            may = rough(near).may_reach(0, later, np.arange(50), least_sums(norm, UNIT, limit))
+            assert may[high >= limit].all()
+            looked, reached = looked + int(may.sum()), reached + int((high >= limit).sum())
+    assert reached <= looked <= reached * 1.01 + 5
