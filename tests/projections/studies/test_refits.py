@@ -114,7 +114,7 @@ def _random_design(rng: np.random.Generator, scale: int, over: int) -> tuple[Des
 def test_no_adjusted_score_is_farther_off_than_its_guard(scale: int, over: int) -> None:
     """Least squares in fractions, for each replicate; and the guards are of the size of a few hundred roundings."""
     rng = np.random.default_rng(scale + 1)
-    for _ in range(times(4)):
+    for _ in range(times(16)):
         design, scores = _random_design(rng, scale, over)
         drawn = rng.integers(0, 3, (12, 5))
         near, defined = estimates.refitted(design, scores, drawn)
