@@ -189,7 +189,7 @@ def _is_whole(store: StoredLog, position: int) -> bool:
 
 def _write_database(folder: Path, title: str, tables: Iterable[ExportTable], manifest: Manifest) -> None:
     """Write an SQLite file, and the metadata for datasette, to a folder."""
-    from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: sqlite_utils
+    from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: for one format
 
     described = write_database(folder / SQLITE, tables, manifest)
     (folder / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, title, described))

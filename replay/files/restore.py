@@ -139,7 +139,7 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
 
 def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
     """Raise Unavailable unless the database is sound and has the rows that follow from the log's facts."""
-    from forecast_ledger.replay.files.sqlite_export import changed_tables  # noqa: PLC0415 - late: it imports sqlite_utils
+    from forecast_ledger.replay.files.sqlite_export import changed_tables  # noqa: PLC0415 - late: for one format
 
     try:
         with closing(open_database(path)) as database:

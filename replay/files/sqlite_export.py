@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.columns import FLOATS, Column, Values, printed_values
@@ -22,6 +21,9 @@ from forecast_ledger.replay.files.formats import (
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import sql_type
 from forecast_ledger.replay.readmodel.sqlite_tables import NULL, insert_values
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
@@ -87,6 +89,8 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
 
     Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
     """
+    from sqlite_utils import Database  # noqa: PLC0415 - late: it imports pandas where there is one
+
     done: list[ExportTable] = []
     database = Database(path)
     try:
@@ -131,7 +135,7 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
         yield "data_dictionary"
 
 
-def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
+def _table(database: "Database", sheet: ExportTable) -> ManifestEntry:
     """Create and fill a table, with its key, its foreign keys, and an index for each column that it is joined by."""
     joined = _joined(sheet)
     types = {name: kind for column in sheet.columns for name, kind in _types(column, sheet.floats)}
@@ -213,7 +217,7 @@ def _sortable(instants: list[Any]) -> list[Any]:
     return [text if text is None or "." in text else f"{text[:-1]}.000000Z" for text in instants]
 
 
-def _add_search_and_views(database: Database) -> None:
+def _add_search_and_views(database: "Database") -> None:
     database.table("questions").enable_fts(["title", "group", "category", "tags", "source"])
     there = frozenset(database.table_names())
     for name, view in VIEWS.items():

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlite_utils
 from click.testing import CliRunner, Result
 
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, main
 from tests.support import flusight
+from tests.support.late import sqlite_utils
 
 pytestmark = pytest.mark.skipif(
     not flusight.SOURCE.is_file(), reason=f"needs {flusight.SOURCE.name}, which is not here"

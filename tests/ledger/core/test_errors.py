@@ -283,14 +283,13 @@ def test_the_earlier_of_two_rules_of_the_ledger_is_reported(
     assert code_of(*commands_sent) == min(first_code, second_code, key=ORDER.index)
 
 
-@pytest.mark.parametrize("code", REFUSALS)
-def test_a_refusal_says_its_code_the_field_and_the_remedy(code: str) -> None:
+def test_a_refusal_says_its_code_the_field_and_the_remedy() -> None:
     """The message is one line: code, field = value, what is wrong, what to do."""
-    meaning, remedy = REFUSALS[code]
-    assert str(Refused(code, "question", "q9")) == f"{code}: question = 'q9': {meaning}; {remedy}"
-    assert str(Refused(code, "question")) == f"{code}: question: {meaning}; {remedy}"
-    assert str(Refused(code)) == f"{code}: {meaning}; {remedy}"
-    assert str(Refused(code, "pool", 0, "too small")) == f"{code}: pool = 0: too small; {remedy}"
+    for code, (meaning, remedy) in REFUSALS.items():
+        assert str(Refused(code, "question", "q9")) == f"{code}: question = 'q9': {meaning}; {remedy}"
+        assert str(Refused(code, "question")) == f"{code}: question: {meaning}; {remedy}"
+        assert str(Refused(code)) == f"{code}: {meaning}; {remedy}"
+        assert str(Refused(code, "pool", 0, "too small")) == f"{code}: pool = 0: too small; {remedy}"
 
 
 def test_a_case_can_have_a_remedy_of_its_own() -> None:
@@ -357,21 +356,20 @@ def test_an_absent_ledger_is_one_that_is_unavailable() -> None:
     assert Absent("no such ledger").to_dict()["error"] == "unavailable"
 
 
-@pytest.mark.parametrize("code", REFUSALS)
-def test_a_refusal_has_a_form_for_programs(code: str) -> None:
+def test_a_refusal_has_a_form_for_programs() -> None:
     """The JSON has the kind, code, field, value as text, detail, meaning and remedy, in this order."""
-    meaning, remedy = REFUSALS[code]
-    plain = json.loads(Refused(code, "question", "q9", "not here").as_json())
-    assert list(plain.items()) == [
-        ("error", "refused"),
-        ("code", code),
-        ("field", "question"),
-        ("value", "q9"),
-        ("detail", "not here"),
-        ("meaning", meaning),
-        ("remedy", remedy),
-    ]
-    assert Refused(code).to_dict() == {"error": "refused", "code": code, "meaning": meaning, "remedy": remedy}
+    for code, (meaning, remedy) in REFUSALS.items():
+        plain = json.loads(Refused(code, "question", "q9", "not here").as_json())
+        assert list(plain.items()) == [
+            ("error", "refused"),
+            ("code", code),
+            ("field", "question"),
+            ("value", "q9"),
+            ("detail", "not here"),
+            ("meaning", meaning),
+            ("remedy", remedy),
+        ]
+        assert Refused(code).to_dict() == {"error": "refused", "code": code, "meaning": meaning, "remedy": remedy}
 
 
 def test_the_other_errors_have_the_same_form() -> None:

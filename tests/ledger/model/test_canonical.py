@@ -424,12 +424,11 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("command", "field", "value"), CHANGES, ids=lambda value: value if isinstance(value, str) else type(value).__name__
-)
-def test_another_value_of_any_field_is_other_content(command: AnyCommand, field: str, value: Any) -> None:
+def test_another_value_of_any_field_is_other_content() -> None:
     """Every field of every command is part of the content, so that a reused id is always detected."""
-    assert canonical_content(msgspec.structs.replace(command, **{field: value})) != canonical_content(command)
+    for command, field, value in CHANGES:
+        changed = msgspec.structs.replace(command, **{field: value})
+        assert canonical_content(changed) != canonical_content(command), (type(command), field)
 
 
 def test_those_are_all_fields_of_all_commands() -> None:

@@ -275,16 +275,15 @@ def test_every_promised_projection_is_there_with_its_columns() -> None:
     assert all(set(PROMISED[name]) <= set(columns) for name, columns in names.items())
 
 
-@EVERY
-def test_a_projection_and_its_columns_have_meanings(name: str) -> None:
+def test_a_projection_and_its_columns_have_meanings() -> None:
     """Column names are unique, their kinds exist, and the version is at least 1."""
-    projection = CATALOGUE[name]
-    assert projection.meaning
-    assert projection.version >= 1
-    assert all(column.meaning and column.kind in KINDS for column in projection.columns)
-    names = [column.name for column in projection.columns]
-    assert len(set(names)) == len(names)
-    assert set(projection.key) <= set(names)
+    for name, projection in CATALOGUE.items():
+        assert projection.meaning, name
+        assert projection.version >= 1, name
+        assert all(column.meaning and column.kind in KINDS for column in projection.columns), name
+        names = [column.name for column in projection.columns]
+        assert len(set(names)) == len(names), name
+        assert set(projection.key) <= set(names), name
 
 
 @EVERY
