@@ -5,6 +5,7 @@ A date question counts seconds since the epoch, as Metaculus's data downloads do
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
@@ -84,8 +85,12 @@ def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0)
     return _why_unscorable_measures(span, rules)
 
 
+@lru_cache
 def _why_unscorable_measures(span: NumericRange, rules: RuleSet) -> str:
-    """Return the first reason, in this order, why quantiles or samples cannot be scored; empty if there is none."""
+    """Return the first reason, in this order, why quantiles or samples cannot be scored; empty if there is none.
+
+    Many questions of a contest have the same range.
+    """
     kernel, transform, is_open = rules.quantile_kernel, rules.transform, span.open_lower or span.open_upper
     lower = None if span.open_lower else Fraction(span.lower)
     one = format_fixed(1, 10**span.decimals)  # unit

@@ -7,6 +7,7 @@ bounds, and instants are on the calendar. `verify` checks that the decider would
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -141,7 +142,7 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
     if len(set(outcomes)) != len(outcomes) or len(outcomes) == 1:
         yield mismatch("two or more different outcomes", f"{len(outcomes)}, {len(set(outcomes))} of them different")
     if span is not None:
-        yield from _range(span)
+        yield from _range_faults(span)
         if span.measures and event.kind != "numeric":
             required = f"{len(span.levels)} levels" if span.levels else f"{short_repr(span.samples)} samples"
             yield mismatch(f"bins of a {event.kind} question", required)
@@ -168,15 +169,22 @@ def _schedule(event: events.QuestionOpened) -> Iterator[str]:
         )
 
 
+@lru_cache
+def _range_faults(span: events.NumericRange) -> list[str]:
+    """Return what is wrong with a range; questions of a contest often have the same."""
+    return [*_range(span)]
+
+
 def _range(span: events.NumericRange) -> Iterator[str]:
     """Check that a range has bins, levels or samples, and that its bounds are numbers in order."""
-    lower, upper, bounds = _exact(span.lower), _exact(span.upper), short_reprs((span.lower, span.upper))
+    lower, upper, bounds = _exact(span.lower), _exact(span.upper), (span.lower, span.upper)
     if lower is None or upper is None or not lower < upper:
-        yield mismatch("bounds that are plain numbers, the lower first", bounds)
+        yield mismatch("bounds that are plain numbers, the lower first", short_reprs(bounds))
         return
     zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
     if zero is None or lower <= zero <= upper:
-        yield mismatch(f"a number outside the bounds {bounds} as zero point", short_repr(span.zero_point))
+        outside = f"a number outside the bounds {short_reprs(bounds)} as zero point"
+        yield mismatch(outside, short_repr(span.zero_point))
     bins, levels, samples = span.bins, len(span.levels), span.samples
     if [bins, levels, samples].count(0) != 2 or not 0 <= bins <= MOST_BINS or not 0 <= samples <= MOST_BINS:
         yield mismatch(
@@ -195,7 +203,7 @@ def _range(span: events.NumericRange) -> Iterator[str]:
                 "increasing levels between 0 and 1", f"{probability_text(before)} and then {probability_text(after)}"
             )
     if span.measures and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
-        yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
+        yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", short_reprs(bounds))
 
 
 def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
@@ -234,8 +242,10 @@ def _instant(value: str) -> Iterator[str]:
 
 def _countable(value: str, span: events.NumericRange) -> bool:
     """Return True if an answer is a number that 64 bits can hold in the unit of its question."""
+    if not span.measures:
+        return _PLAIN.fullmatch(value) is not None
     exact = _exact(value)
-    return exact is not None and (not span.measures or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
+    return exact is not None and abs(exact.numerator) * 10**span.decimals <= LARGEST_MEASURE * exact.denominator
 
 
 def _exact(text: str) -> Fraction | None:
