@@ -323,7 +323,7 @@ def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values
     arrow = pyarrow()
     for index, (column, numbers) in enumerate(zip(columns, values, strict=True)):
         if column.kind in FLOATS:
-            texts = arrow.array(_texts(numbers, column.kind), arrow.string())
+            texts = arrow.array(printed_values(numbers, column.kind), arrow.string())
             table = table.set_column(index, column.name, texts.cast("double"))  # rounded once, as Python reads it
     return table
 
@@ -356,7 +356,7 @@ def _array(arrow: Any, values: Values, kind: str) -> Any:
         return _decimals(arrow, values, kind)
     if kind in {"instant", "count"}:
         return arrow.array(values, arrow.int64()).cast(type_of(kind))
-    return arrow.array(_texts(values, kind), arrow.string())
+    return arrow.array(printed_values(values, kind), arrow.string())
 
 
 def _decimals(arrow: Any, values: Values, kind: str) -> Any:
@@ -368,10 +368,6 @@ def _decimals(arrow: Any, values: Values, kind: str) -> Any:
         return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
     decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain_values(values)]
     return arrow.array(decimals, type_of(kind))
-
-
-def _texts(values: Values, kind: str) -> Sequence[str | None]:
-    return [None if value is None else KINDS[kind].printed(value) for value in plain_values(values)]
 
 
 # --- A table in a notebook: as HTML, and as a chart. Its texts come from a log: none is taken for HTML.

@@ -348,7 +348,8 @@ def _write_parquet(path: Path, sheet: ExportTable) -> None:
     first, tables = _arrow(sheet)
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
-    with parquet.ParquetWriter(path, first.schema, compression="zstd") as writer:
+    recurring = [column.name for column in sheet.columns if column.kind == "id"]
+    with parquet.ParquetWriter(path, first.schema, compression="zstd", use_dictionary=recurring) as writer:
         for table in tables:
             writer.write_table(table)
 
