@@ -37,20 +37,13 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, disti
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
-from forecast_ledger.projections.scores.time_weighted import group_questions
+from forecast_ledger.projections.scores.time_weighted import ContestScores, group_questions
 
 # --- Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many.
 #
 # Boards as the answers came follow from them: after each answer, what the board would be without later ones.
 
 _Result = TypeVar("_Result")
-
-
-class ContestScores(NamedTuple):
-    """The scores of one contest and the questions that they are for."""
-
-    questions: Questions
-    rows: time_weighted.Scores
 
 
 class ScoredGroup(NamedTuple):

@@ -59,6 +59,13 @@ class Scores(NamedTuple):
         return Scores(self.question[index], self.participant[index], self.numerator.take(index), *plain)
 
 
+class ContestScores(NamedTuple):
+    """The scores of one contest and the questions that they are for."""
+
+    questions: Questions
+    rows: Scores
+
+
 class ScoreParts(NamedTuple):
     """One row for each interval on which a forecast and its reference do not change; shape (n,).
 

@@ -11,10 +11,10 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.task_ids import HORIZON, task_values
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.powers import root_half_even
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.dependence import days_of
 from forecast_ledger.projections.studies.expansion import student_share
 from forecast_ledger.projections.studies.pairs import Differences, Pair, Season, pairs_of, season_of, with_p_values

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 
 LEAST_DAYS = 10  # with fewer, the means of days may vary as much by chance

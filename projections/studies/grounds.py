@@ -6,9 +6,9 @@ import numpy as np
 
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.scores.scored_questions import kernel_of
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.expansion import expanded_level
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Ends, Units
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TAKES, BoardRow, Pair
 from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.boards.totals import score_labels
@@ -23,6 +22,7 @@ from forecast_ledger.projections.core.powers import ZERO
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import square_shares
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of

@@ -14,7 +14,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, stable_order
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Floats, matrix_product
@@ -22,6 +21,7 @@ from forecast_ledger.projections.core.late_fractions import to_decimal
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import kernel_of, lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, norms, signs_of, surprises, turned_sums
 from forecast_ledger.projections.studies.flips import FLIPS, statistic, statistics, step_down
@@ -220,7 +220,13 @@ def with_p_values(season: Season, tested: Sequence[Pair]) -> list[Pair]:
 
 
 def season_of(  # noqa: PLR0913 - those of `pairs`
-    rules: RuleSet, scored: ContestScores, board_row: Int64Array, settled: Int64Array, seed: bytes, *, replicates: int
+    rules: RuleSet,
+    scored: ContestScores,
+    board_row: Int64Array,
+    settled: Int64Array,
+    seed: bytes,
+    *,
+    replicates: int,
 ) -> Season:
     """Return the season that pairs are compared in; arguments as of `pairs`, and so is what is raised.
 

@@ -10,7 +10,6 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TOTALS, BoardRow
 from forecast_ledger.projections.boards.totals import kernel_of_kind, worst_score
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -19,7 +18,7 @@ from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
+from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, above_root, least_sums, ratios, rough, rows_of_floats
 from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics, step_down

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.adjusted_ranks import FINE, Refits, rank_sets_of_refits
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Design, refitted

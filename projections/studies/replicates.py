@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import kernel_of_kind, missing_scores, worst_score
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, int64_array
@@ -25,7 +24,7 @@ from forecast_ledger.projections.core.estimates import (
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, ContestScores, mean_kind
 from forecast_ledger.projections.studies.estimates import Near, drawn_estimates, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, Units, check_range
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import missing_scores
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import round_to_points
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 
 
 class Reviewed(NamedTuple):

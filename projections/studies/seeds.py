@@ -7,8 +7,8 @@ from math import gcd
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import cluster_of
 
 

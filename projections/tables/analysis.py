@@ -7,7 +7,6 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
 from forecast_ledger.projections.boards.brier import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
-    ContestScores,
     SampledGroup,
     ScoredGroup,
     SummedSamples,
@@ -21,6 +20,7 @@ from forecast_ledger.projections.facts.columns import Facts, Forecasts, Interval
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.scores import score_terms
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
 from forecast_ledger.projections.studies.intervals import BoardIntervals, board_rows
 from forecast_ledger.projections.studies.intervals import intervals as board_intervals

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.contest_groups import ContestScores, ScoredGroup
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, join_columns
 from forecast_ledger.projections.core.columns import (
@@ -31,6 +31,7 @@ from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import reference_kinds, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, lower_is_better
 from forecast_ledger.projections.scores.terms import Terms
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.difficulty import (
     CONTEST,
     brier_index,

@@ -7,13 +7,13 @@ from typing import Any
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WEIGHT, format_fixed
 from forecast_ledger.ledger.model.rules import ALONE, RuleSet
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import cluster_of, units_of
 from forecast_ledger.projections.studies.expansion import detectable_difference
 from forecast_ledger.projections.studies.grounds import reasons_of

@@ -6,10 +6,10 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.projections.boards.contest_groups import ContestScores
 from forecast_ledger.projections.boards.score_sums import counted, summed
 from forecast_ledger.projections.boards.totals import tallies_of_sums
 from forecast_ledger.projections.core.wide_int import WideInt
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution
 
