@@ -11,9 +11,10 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.brier import ContestSample, sample_contests
+from forecast_ledger.projections.boards.contest_sums import ContestSums, count_people, no_terms
 from forecast_ledger.projections.boards.score_sums import (
     COVERAGE,
     NO_BOUNDS,
@@ -23,6 +24,7 @@ from forecast_ledger.projections.boards.score_sums import (
     SummedScores,
     added,
     count_alike,
+    counted,
     coverage_terms,
     joined_bounds,
     joined_sums,
@@ -32,7 +34,7 @@ from forecast_ledger.projections.boards.score_sums import (
     summed,
     with_bounds,
 )
-from forecast_ledger.projections.boards.totals import NO_SCORES, Tally, TermsOf, tallies_of_bounds, tallies_of_sums
+from forecast_ledger.projections.boards.totals import NO_SCORES, Tally, TermsOf
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
@@ -73,19 +75,10 @@ class ScoredGroup(NamedTuple):
         """Return the ids of the contests with a question that counts."""
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
-    def tallies(self, consensus: int) -> dict[str, totals.Tally]:
-        """Return the tally of each contest. consensus: the participant code of the consensus."""
-        rows = self.rows.rows(
-            np.flatnonzero(_are_first(self.names, self.like)[self.questions.contest[self.rows.question]])
-        )
-        tallies = totals.tallies(self.rules, self.questions, rows, consensus, self.questions.contest)
-        return _for_each(self.names, self.like, by_contest(self.names, tallies))
-
-
-def by_contest(names: list[str], tallies: list[totals.Tally]) -> dict[str, totals.Tally]:
-    """Return the tally of each contest; the last ones may have no question, and then no tally yet."""
-    without = [totals.Tally({}, totals.NO_SCORES, {})] * (len(names) - len(tallies))
-    return dict(zip(names, [*tallies, *without], strict=True))
+    def sums(self, facts: Facts) -> ContestSums:
+        """Return the sums of the scores; each is of one."""
+        sums = counted(self.questions, self.rows)
+        return ContestSums(facts, self.names, self.questions, sums, NO_BOUNDS, count_people(facts), no_terms)
 
 
 def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:
@@ -310,11 +303,6 @@ class SumRows(NamedTuple):
 Again = Callable[[], Iterable[SumRows]]  # computes all sums of all questions again, without bounds
 
 
-def count_people(facts: Facts) -> int:
-    """Return how many can have a score: participants and reference forecasters."""
-    return len(facts.participant_codes.codes) + len(REFERENCE_ROWS)
-
-
 def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
     """Return whether the sums of scores on all questions can be more than are kept without bounds.
 
@@ -348,8 +336,7 @@ class AddedScores:
         """names: of the contests. again: used if bounds leave a doubt; None if no sum has bounds."""
         contests = [facts.contests[name] for name in names]
         self._names, self._rules, self._again = names, contests[0].opened.rules, again
-        self._width, self._consensus = len(facts.questions), len(facts.participant_codes.codes)
-        self._people = count_people(facts)
+        self._facts, self._width, self._people = facts, len(facts.questions), count_people(facts)
         self._questions = scored_questions(facts, *contests)
         self._sums, self._bounds = NO_SUMS, NO_BOUNDS
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
@@ -366,18 +353,13 @@ class AddedScores:
         if self._waits > max(MOST_WAITING, len(self._sums.over) + len(self._bounds.over)):
             self._add_up()
 
-    def tallies(self) -> dict[str, Tally]:
-        """Return the tally of each contest, once there are no doubts."""
+    def total(self) -> ContestSums:
+        """Return all sums together, once there are no doubts."""
         self._add_up()
-        return self._tallies(self._terms)
+        return self._total(self._terms)
 
-    def _tallies(self, terms: TermsOf) -> dict[str, Tally]:
-        exact = tallies_of_sums(self._rules, self._questions, self._sums, self._consensus, self._questions.contest)
-        tallies = by_contest(self._names, exact)
-        for number, tally in tallies_of_bounds(self._bounds, self._consensus, self._people, terms).items():
-            name = self._names[number]
-            tallies[name] = tallies[name].plus(tally)
-        return tallies
+    def _total(self, terms: TermsOf) -> ContestSums:
+        return ContestSums(self._facts, self._names, self._questions, self._sums, self._bounds, self._people, terms)
 
     def _renumbered(self, parts: Iterable[SumRows]) -> Iterator[tuple[SummedScores, BoundedScores]]:
         """Yield sums with the index that their questions and contests have here."""
@@ -415,7 +397,7 @@ class AddedScores:
 
     # --- sums whose bounds leave a doubt
 
-    def has_doubts(self, look: Callable[[dict[str, Tally]], object]) -> bool:
+    def has_doubts(self, look: Callable[[ContestSums], object]) -> bool:
         """Return whether sums have to be computed again, which `read_again` and `settle` then take.
 
         look: a trial build of the boards. Where bounds do not decide a comparison, it sees their midpoint, and the
@@ -424,7 +406,7 @@ class AddedScores:
         self._add_up()
         self._marked = set()
         if not self._are_too_large and len(self._bounds.key):
-            look(self._tallies(self._middle))
+            look(self._total(self._middle))
         return self._are_too_large or bool(self._marked)
 
     def read_again(self, parts: Iterable[SumRows]) -> None:

@@ -6,13 +6,15 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.boards.leaderboard import BoardRow
+from forecast_ledger.projections.boards.estimates import SHARE_UNITS, near_shares
+from forecast_ledger.projections.boards.leaderboard import BoardRow, Boards
+from forecast_ledger.projections.core.arrays import run_starts
 from forecast_ledger.projections.core.late_fractions import LateFraction, bounds_of, integers_in_proportion
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
-
-SHARE_UNITS = 10**9  # units in 1
 
 
 class Prize(NamedTuple):
@@ -21,6 +23,40 @@ class Prize(NamedTuple):
     participant: str
     share: int
     prize: int
+
+
+class Shares(NamedTuple):
+    """What each row of boards gets: its share of the sum of takes, 1e-9, and its prize, 1e-6."""
+
+    share: list[int]
+    prize: list[int]
+
+    def prizes(self, boards: Boards, number: int) -> list[Prize]:
+        """Return the prizes of a contest, by its index, as `divide_pool` does."""
+        span = [] if boards.take is None else boards.span(number).tolist()
+        paid = sorted((row for row in span if not boards.excluded[row]), key=boards.by_id.__getitem__)
+        return [Prize(boards.labels[boards.person[row]], self.share[row], self.prize[row]) for row in paid]
+
+
+def divide_pools(boards: Boards) -> Shares:
+    """Divide the pools of contests; see `divide_pool`, which divides those in doubt."""
+    none = Shares([0] * len(boards.person), [0] * len(boards.person))
+    paid = np.flatnonzero(boards.excluded == 0)
+    if boards.take is None or not len(paid):
+        return none
+    paid = paid[np.lexsort((boards.by_id[paid], boards.contest[paid]))]
+    starts = run_starts(boards.contest[paid])
+    contests = boards.contest[paid][starts].tolist()
+    takes, pools = boards.take.rows(paid), [boards.contests[number] for number in contests]
+    share, prize, certain = near_shares(takes, starts, pools)
+    ends = [*starts[1:].tolist(), len(paid)]
+    for number, begin, end, is_certain in zip(contests, starts.tolist(), ends, certain.tolist(), strict=True):
+        if not is_certain:
+            every = divide_pool(boards.contests[number], boards.rows_of(number))
+            share[begin:end], prize[begin:end] = [each.share for each in every], [each.prize for each in every]
+    for row, *both in zip(paid.tolist(), share, prize, strict=True):
+        none.share[row], none.prize[row] = both
+    return none
 
 
 def divide_pool(contest: Contest, rows: list[BoardRow]) -> list[Prize]:

@@ -26,7 +26,7 @@ from forecast_ledger.projections.boards.score_sums import (
 )
 from forecast_ledger.projections.core.arrays import Int64Array, distinct
 from forecast_ledger.projections.core.late_fractions import BITS, quotient, sum_of_terms, sum_within
-from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS
+from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS, BoundedSums
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -259,6 +259,12 @@ def score_labels(facts: Facts) -> list[str]:
     return [*facts.participant_codes.labels, *reference_labels(facts)]
 
 
+def codes_of(facts: Facts, whole: Tally) -> list[int]:
+    """Return the codes of those in a tally, as of `score_labels`, in order."""
+    consensus = len(facts.participant_codes.codes)
+    return sorted(code if code >= 0 else consensus + CONSENSUS_CODE - code for code in whole.by_code)
+
+
 def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[ParticipantSums]:
     """Yield the sums of each participant with a score, in order of code, then those of reference forecasters."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
@@ -319,17 +325,26 @@ def tallies_of_bounds(sums: BoundedScores, consensus: int, people: int, terms: T
     """
     tallies: dict[int, Tally] = {}
     slots: dict[int, dict[int, KindSums]] = {}
-    columns = (sums.key.tolist(), sums.sums.bounds(), sums.weight.tolist(), sums.over.tolist())
-    for key, bounds, weight, over in zip(*columns, strict=True):
+    exact = sums_within(sums, terms, np.arange(len(sums.key)))
+    for key, *kind in zip(sums.key.tolist(), exact, sums.weight.tolist(), sums.over.tolist(), strict=True):
         owner, slot = divmod(key, SLOTS)
-        low, high = (bound << BITS - QUOTIENT_BITS for bound in bounds)
-        slots.setdefault(owner, {})[slot] = KindSums(sum_within((low, high), partial(terms, owner, slot)), weight, over)
+        slots.setdefault(owner, {})[slot] = KindSums._make(kind)
     for owner, by_slot in slots.items():
         contest, participant = divmod(owner, people)
         code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
         kinds = tuple(by_slot.get(slot, NO_SCORES.kinds[0]) for slot in range(COVERAGE))
         tallies.setdefault(contest, Tally({}, NO_SCORES, {})).by_code[code] = ScoreSums(kinds, by_slot[COVERAGE].score)
     return tallies
+
+
+def sums_within(sums: BoundedScores, terms: TermsOf, rows: Int64Array) -> list[Fraction]:
+    """Return some of the sums with bounds; terms: see `tallies_of_bounds`."""
+    bounds = BoundedSums(sums.sums.low[rows], sums.sums.width[rows]).bounds()
+    shift = BITS - QUOTIENT_BITS
+    return [
+        sum_within((low << shift, high << shift), partial(terms, *divmod(key, SLOTS)))
+        for key, (low, high) in zip(sums.key[rows].tolist(), bounds, strict=True)
+    ]
 
 
 def _sums(

@@ -1,22 +1,26 @@
 """Exact integers by way of floats: a float estimate decides the integer where it is certain, and says where it is not.
 
-One thing is assumed of floats: a sum, product, quotient or root errs by at most 2^-53 of itself.
+One thing is assumed of floats: a sum, product, quotient or root errs by at most 2^-53 of itself. What is assumed of
+logarithms and powers is said where they are used.
 """
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.late_fractions import BITS, bounds_of, comparable, quotient, round_to_units
 from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 Floats = NDArray[np.float64]
 PRODUCT = 2.0**-50  # by how much of itself an estimated product may err
+POWER = 2.0**-47  # by how much of itself a power of e or 2 may err: this is assumed of the platform, as of logarithms
 _EXACT = 53  # bits of a float: sums of integers below 2^53 are exact, in any order
 
 
@@ -39,14 +43,15 @@ def round_estimates(values: Floats, guards: Floats) -> tuple[Int64Array, Int64Ar
     return near.astype(np.int64), uncertain
 
 
-def estimate_products(numbers: WideInt, factors: Sequence[Fraction], which: Int64Array) -> Floats:
+def estimate_products(numbers: WideInt, factors: Sequence[tuple[int, int]], which: Int64Array) -> Floats:
     """Return numbers x factors[which] as floats, shape (n,), each of which errs by less than PRODUCT of itself.
 
-    >>> halves = [Fraction(1, 2), Fraction(1, 1 << 79)]
-    >>> estimate_products(WideInt.from_integers([-3, 1 << 80]), halves, np.array([0, 1]))
+    factors: numerators and denominators.
+
+    >>> estimate_products(WideInt.from_integers([-3, 1 << 80]), [(1, 2), (1, 1 << 79)], np.array([0, 1]))
     array([-1.5,  2. ])
     """
-    wide, scale = numbers.carried(), np.array([each.numerator / each.denominator for each in factors], np.float64)
+    wide, scale = numbers.carried(), np.array([above / below for above, below in factors], np.float64)
     below = wide.high < 0
     size = WideInt(*(np.where(below, -word, word) for word in wide)).carried()
     value = (size.high * 2.0 ** (2 * WORD_BITS) + (size.middle * 2.0**WORD_BITS + size.low)) * scale[which]
@@ -62,7 +67,8 @@ def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int
     >>> multiply_and_round(WideInt.from_integers([1, 3, -5]), factors, np.array([0, 0, 1])).tolist()
     [2, 8, -17]
     """
-    wide, value = numbers.carried(), estimate_products(numbers, factors, which)
+    ratios = [factor.as_integer_ratio() for factor in factors]
+    wide, value = numbers.carried(), estimate_products(numbers, ratios, which)
     rounded, uncertain = round_estimates(value, np.abs(value) * PRODUCT)
     exact = [
         half_even(number * factors[index].numerator, factors[index].denominator)
@@ -75,6 +81,143 @@ def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int
     for row, number in zip(uncertain.tolist(), exact, strict=True):
         numbers_of_any_size[row] = number
     return numbers_of_any_size
+
+
+# --- Columns of exact numbers that floats estimate.
+
+
+_LARGEST = 1e150  # of an estimate: what is computed from it stays finite
+
+
+class Estimated(NamedTuple):
+    """Exact numbers, of which floats are known, and which are computed only where these leave a doubt; shape (n,).
+
+    values: err by at most their guards, which may be infinite. exact: returns the numbers of some rows.
+
+    >>> thirds = Estimated.of([Fraction(1, 3), Fraction(2, 3)])
+    >>> thirds.rounded(10), thirds.divided_by(Estimated.of_integers(np.array([2, 4]), 1)).rounded(100)
+    ([3, 7], [17, 17])
+    """
+
+    values: Floats
+    guards: Floats
+    exact: Callable[[Int64Array], Sequence[Any]]
+
+    @classmethod
+    def of(cls, numbers: Sequence[Fraction]) -> "Estimated":
+        """Return numbers that are known exactly."""
+        pairs = [_estimate(number) for number in numbers]
+        values, guards = np.array(pairs, np.float64).reshape(-1, 2).T
+        return cls(values, guards, lambda rows: [numbers[row] for row in rows.tolist()])
+
+    @classmethod
+    def of_integers(cls, numbers: Int64Array, unit: int) -> "Estimated":
+        """Return integers in 1/unit."""
+        values = floats(numbers) / unit
+        guards = np.abs(values) * PRODUCT
+        return cls(values, guards, lambda rows: [Fraction(number, unit) for number in numbers[rows].tolist()])
+
+    def certain(self) -> "Estimated":
+        """Return the same numbers with an infinite guard where a value or a guard is very large or not a number."""
+        known = (np.abs(self.values) < _LARGEST) & (self.guards < _LARGEST)
+        return Estimated(np.where(known, self.values, 0.0), np.where(known, self.guards, np.inf), self.exact)
+
+    def rows(self, index: Int64Array) -> "Estimated":
+        """Return the numbers at these indices."""
+        return Estimated(self.values[index], self.guards[index], lambda rows: self.exact(index[rows]))
+
+    def followed_by(self, other: "Estimated") -> "Estimated":
+        """Return these numbers and others."""
+
+        def exact(rows: Int64Array) -> list[Any]:
+            others = iter(other.exact(rows[rows >= len(self.values)] - len(self.values)))
+            mine = iter(self.exact(rows[rows < len(self.values)]))
+            return [next(mine if own else others) for own in (rows < len(self.values)).tolist()]
+
+        values, guards = (np.concatenate(pair) for pair in zip(self[:2], other[:2], strict=True))
+        return Estimated(values, guards, exact)
+
+    def run_sums(self, starts: Int64Array) -> "Estimated":
+        """Return the sum of each run; starts: see `WideInt.run_sums`."""
+        ends = np.append(starts[1:], len(self.values))
+        sizes = np.add.reduceat(np.abs(self.values), starts)
+        guards = np.add.reduceat(self.guards, starts) * 1.001 + sizes * (ends - starts) * 2.0**-52
+
+        def exact(rows: Int64Array) -> list[Fraction]:
+            runs = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+            parts = (self.exact(np.arange(*run)) for run in runs)
+            return [sum(others, first) for first, *others in parts]
+
+        return Estimated(np.add.reduceat(self.values, starts), guards, exact)
+
+    def divided_by(self, other: "Estimated") -> "Estimated":
+        """Return quotients by numbers that are not below 0."""
+        with np.errstate(all="ignore"):
+            values = self.values / other.values
+            guards = (self.guards + np.abs(values) * other.guards) / (other.values - other.guards)
+            guards = np.where(other.values > other.guards, guards * 1.001 + np.abs(values) * PRODUCT, np.inf)
+
+        def exact(rows: Int64Array) -> list[Fraction]:
+            return [quotient(*pair) for pair in zip(self.exact(rows), other.exact(rows), strict=True)]
+
+        return Estimated(values, guards, exact).certain()
+
+    def at_least(self, least: int) -> "Estimated":
+        """Return the larger of a limit and each number."""
+        floored = np.maximum(self.values, least)
+        return Estimated(floored, self.guards, lambda rows: [max(Fraction(least), each) for each in self.exact(rows)])
+
+    def nearest(self, units: int) -> tuple[Int64Array, Int64Array]:
+        """Return what `round_estimates` returns, in 1/units."""
+        scaled = self.values * units
+        return round_estimates(scaled, self.guards * units * 1.001 + np.abs(scaled) * PRODUCT)
+
+    def rounded(self, units: int) -> list[int]:
+        """Return the numbers in 1/units, each rounded half-even once."""
+        near, uncertain = self.nearest(units)
+        rounded: list[int] = near.tolist()
+        for row, number in zip(uncertain.tolist(), self.exact(uncertain), strict=True):
+            rounded[row] = round_to_units(number, units)
+        return rounded
+
+    def in_order(self, part: Int64Array, tie: Int64Array, *, falling: bool) -> tuple[Int64Array, BoolArray]:
+        """Return the rows by part, number and tie, and whether each is the first of equal numbers of a part.
+
+        falling: whether the largest number of each part comes first.
+        """
+        keys, wide = -self.values if falling else self.values, self.guards * 1.25  # for the rounding of the ends
+        order = np.lexsort((tie, keys - wide, part))
+        first = np.ones(len(order), bool)
+        if len(order) < 2:
+            return order, first
+        limits = np.stack([keys - wide, keys + wide])[:, order]
+        place = np.unique(limits, return_inverse=True)[1].reshape(limits.shape)
+        low, high = part[order] * limits.size + place  # of a later part, both are larger
+        first[1:] = low[1:] > np.maximum.accumulate(high)[:-1]
+        begins = np.flatnonzero(first)
+        sizes = np.diff(begins, append=len(order))
+        doubtful = (sizes > 1) & (np.maximum.reduceat(self.guards[order], begins) > 0)
+        numbers = self.exact(order[np.repeat(doubtful, sizes)]) if doubtful.any() else []
+        used = 0
+        for begin, size in zip(begins[doubtful].tolist(), sizes[doubtful].tolist(), strict=True):
+            rows, run = order[begin : begin + size], numbers[used : used + size]
+            used += size
+            worths = comparable(run) if isinstance(run[0], Fraction) else run
+            places = sorted(range(size), key=tie[rows].tolist().__getitem__)
+            places.sort(key=worths.__getitem__, reverse=falling)  # stable: equal numbers stay in order of tie
+            order[begin : begin + size] = rows[places]
+            first[begin + 1 : begin + size] = [worths[one] != worths[next_one] for one, next_one in pairwise(places)]
+        return order, first
+
+
+def _estimate(number: Fraction) -> tuple[float, float]:
+    """Return a float near a number, and by how much it may err."""
+    low, high = bounds_of(number)
+    try:
+        value = (low + high) / (2 << BITS)
+    except OverflowError:
+        return 0.0, np.inf
+    return value, abs(value) * PRODUCT + (high - low) / (1 << BITS)
 
 
 def divide_wrapped(

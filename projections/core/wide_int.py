@@ -202,7 +202,7 @@ class BoundedSums(NamedTuple):
 
     def plus(self, other: "BoundedSums") -> "BoundedSums":
         """Return the sums of these and others, one by one."""
-        return BoundedSums(_carried(self.low + other.low, WORD_BITS), self.width + other.width)
+        return BoundedSums(carried_words(self.low + other.low, WORD_BITS), self.width + other.width)
 
     def run_sums(self, order: Int64Array, starts: Int64Array) -> "BoundedSums":
         """Return the sums of runs of some of these sums; order: which, in which order. starts: see `WideInt.run_sums`.
@@ -215,7 +215,7 @@ class BoundedSums(NamedTuple):
         if max(int(last.max()), ~int(last.min())) * longest >> _LAST_BITS + 9:
             raise OverflowError("a sum is too large for its words")
         low = np.add.reduceat(self.low[order], starts, axis=0)
-        return BoundedSums(_carried(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
+        return BoundedSums(carried_words(low, WORD_BITS), np.add.reduceat(self.width[order], starts))
 
     def middle(self, index: int) -> tuple[int, int]:
         """Return the number in the middle of the bounds of one sum, as numerator and denominator."""
@@ -243,7 +243,7 @@ def wide_quotient_sums(
         last = (last << _LIMB_BITS) + limb
     words = [kept[index] + (kept[index + 1] << _LIMB_BITS) for index in range(0, 2 * WORDS - 2, 2)]
     low = np.stack([words[0] - counts, *words[1:], last], axis=1)
-    return BoundedSums(_carried(low, WORD_BITS), 2 * counts + 1)
+    return BoundedSums(carried_words(low, WORD_BITS), 2 * counts + 1)
 
 
 def _floored_sums(
@@ -268,11 +268,11 @@ def _floored_sums(
         part = slice(*np.searchsorted(pieces, [begin, begin + _AT_ONCE]).tolist())
         sums = _sums_by_digit(_limbs(numbers.take(chunk)), reciprocals, which[chunk], pieces[part] - begin)
         wide = np.pad(sums, ((0, 0), (0, totals.shape[1] - sums.shape[1])))
-        totals[run[part]] += _carried(wide, _LIMB_BITS)  # less than 2^18 each, whatever the number of chunks
-    return _carried(totals, _LIMB_BITS).T[dropped:]
+        totals[run[part]] += carried_words(wide, _LIMB_BITS)  # less than 2^18 each, whatever the number of chunks
+    return carried_words(totals, _LIMB_BITS).T[dropped:]
 
 
-def _carried(words: Int64Array, bits: int) -> Int64Array:
+def carried_words(words: Int64Array, bits: int) -> Int64Array:
     """Return numbers with all words but the last in [0, 2^bits), shape (m, words)."""
     carried = words.copy()
     for index in range(words.shape[1] - 1):

@@ -160,7 +160,7 @@ class IncrementalScores:
         if contests:
             rescored = {name: facts.contests[name] for name in contests}
             projections = Projections(self._facts_about(rescored, _questions(rescored)))
-            projections.tally_all()
+            projections.score_all()
             projections.sample_all()
             for name in contests:
                 cache = self._caches[name] = ScoreCache(projections, name)
@@ -197,7 +197,7 @@ class IncrementalScores:
     ) -> Iterator[TableUpdate]:
         """Update the caches with changed questions; yield the Brier parts of the participants concerned."""
         for projections in (before, now):
-            projections.tally_all()
+            projections.score_all()
             projections.sample_all()
         cached, keys, names = CachedResults(), list[tuple[str, str]](), _owner_labels(facts)
         for name in contests:

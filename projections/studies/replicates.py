@@ -120,7 +120,7 @@ class Weighted(NamedTuple):
 
     def estimates(self) -> Floats:
         """Return floats near them; see `estimates`."""
-        factors = [Fraction(POINTS, divisor) for divisor in self.numbers.divisors]
+        factors = [(POINTS * divisor.denominator, divisor.numerator) for divisor in self.numbers.divisors]
         near: Floats = estimate_products(self.numbers.numerators, factors, self.numbers.divisor_of) * self.weight
         return near
 

@@ -1,5 +1,6 @@
 """The results that tables are built from; each is computed from one set of facts on first use."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
+from forecast_ledger.projections.boards.contest_sums import ContestSums
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts, Intervals, intervals
@@ -35,17 +37,25 @@ class CachedResults:
     """Results that are already computed: of contests by id, of all contests, and columns of tables by name."""
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
+    sums: dict[str, ContestSums] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
     columns: dict[str, list[Values]] = field(default_factory=dict)
 
     def copy(self) -> "CachedResults":
         """Return the same results, to which others can be added apart."""
-        return replace(self, tallies={**self.tallies}, aggregates={**self.aggregates}, calibration={**self.calibration})
+        return replace(
+            self,
+            tallies={**self.tallies},
+            sums={**self.sums},
+            aggregates={**self.aggregates},
+            calibration={**self.calibration},
+        )
 
     def add(self, other: "CachedResults") -> None:
         """Add the results of other contests."""
         self.tallies |= other.tallies
+        self.sums |= other.sums
         self.aggregates |= other.aggregates
         self.calibration |= other.calibration
 
@@ -68,9 +78,11 @@ class Analysis:
         self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
         self._sums: dict[str, SummedSamples] = {}
-        self._boards: dict[str, list[leaderboard.BoardRow]] = {}
+        self._boards: dict[str, leaderboard.Boards] = {}
+        self._board_rows: dict[str, list[leaderboard.BoardRow]] = {}
         self._scored_digests: dict[str, str] = {}
         self._intervals: dict[str, BoardIntervals] = {}
+        self._shares: dict[str, prizes.Shares] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
     @cached_property
@@ -88,8 +100,15 @@ class Analysis:
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
         if contest not in self.cached.tallies:
-            self.cached.tallies = self._scored_group(contest).tallies(self._consensus) | self.cached.tallies
+            self.cached.tallies = self._contest_sums(contest).tallies() | self.cached.tallies
         return self.cached.tallies[contest]
+
+    def _contest_sums(self, contest: str) -> ContestSums:
+        """Return the sums of scores of a contest, and of others with its rule set."""
+        if contest not in self.cached.sums:
+            group = self._scored_group(contest)
+            self.cached.sums |= dict.fromkeys(group.names, group.sums(self.facts))
+        return self.cached.sums[contest]
 
     def _scored_group(self, contest: str) -> ScoredGroup:
         """Return the scores of a contest, and of those with its rule set if these have been scored with it."""
@@ -101,27 +120,53 @@ class Analysis:
             self._scored_alone[contest] = score_group(self.facts, [contest], self.chunk)
         return self._scored_alone[contest]
 
-    def tally_all(self) -> None:
-        """Compute the tally of every contest, unless all are cached."""
-        if not self.cached.tallies.keys() >= self.facts.contests.keys():
-            for group in self.scored_groups:
-                self.cached.tallies = group.tallies(self._consensus) | self.cached.tallies
+    def score_all(self) -> None:
+        """Score all contests together, unless all their sums are cached."""
+        if not self.cached.tallies.keys() | self.cached.sums.keys() >= self.facts.contests.keys():
+            self.scored_groups  # noqa: B018 - a property that is computed once
 
-    @property
-    def _consensus(self) -> int:
-        """The participant code of the consensus."""
-        return len(self.facts.participant_codes.codes)
+    def boards(self, contest: str) -> leaderboard.Boards:
+        """Return the leaderboards of a contest and of others with its rule set."""
+        if contest not in self._boards:
+            tallies = self.cached.tallies
+            if contest in tallies:
+                names = self._without_boards(name for name in self._rule_groups[contest] if name in tallies)
+                contests = [self.facts.contests[name] for name in names]
+                standings = leaderboard.standings_of(self.facts, names, contests, [tallies[name] for name in names])
+            else:
+                sums = self._contest_sums(contest)
+                names = self._without_boards(name for name in sums.names if name not in tallies)
+                standings = sums.standings().of(names)
+            self._boards |= dict.fromkeys(names, leaderboard.boards(self.facts, standings))
+        return self._boards[contest]
+
+    def _without_boards(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self._boards]
+
+    @cached_property
+    def _rule_groups(self) -> dict[str, list[str]]:
+        """The contests with the rule set of each contest."""
+        return {name: names for names in contests_by_rules(self.facts, self.contests) for name in names}
 
     def board(self, contest: str) -> list[leaderboard.BoardRow]:
         """Return the leaderboard of a contest, best first."""
-        if contest not in self._boards:
-            self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], self.tally(contest))
-        return self._boards[contest]
+        if contest not in self._board_rows:
+            boards = self.boards(contest)
+            self._board_rows[contest] = boards.rows_of(boards.names.index(contest))
+        return self._board_rows[contest]
+
+    def shares(self, contest: str) -> prizes.Shares:
+        """Return what the rows of the leaderboards of a contest, and of others with its rule set, get."""
+        if contest not in self._shares:
+            boards = self.boards(contest)
+            self._shares |= dict.fromkeys(boards.names, prizes.divide_pools(boards))
+        return self._shares[contest]
 
     def prizes(self, contest: str) -> list[prizes.Prize]:
         """Return the prizes of a contest, by participant."""
         if contest not in self._prizes:
-            self._prizes[contest] = prizes.divide_pool(self.facts.contests[contest], self.board(contest))
+            boards = self.boards(contest)
+            self._prizes[contest] = self.shares(contest).prizes(boards, boards.names.index(contest))
         return self._prizes[contest]
 
     def scored_digest(self, contest: str) -> str:

@@ -1,19 +1,27 @@
 """The tables of boards: leaderboards of contests, of groups and over time, means by kind, and prizes."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+
+import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
-from forecast_ledger.projections.boards import leaderboard, prizes, totals
+from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
+from forecast_ledger.projections.core.arrays import int64_array, stable_order
 from forecast_ledger.projections.core.columns import (
     POINTS,
+    Column,
+    Ids,
     Values,
     columns_of_rows,
+    ids,
+    join_values,
     round_to_points,
+    take_rows,
+    transpose,
 )
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.studies.baselines import baseline_differences
@@ -44,28 +52,51 @@ _LEADERBOARD = schema("""
 
 def leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each contest, best first."""
-    analysis.tally_all()
-    rows: list[list[Any]] = []
-    for contest in analysis.contests:
-        paid, board = {prize.participant: prize for prize in analysis.prizes(contest)}, analysis.board(contest)
-        attainable = round_to_points(board[0].attainable) if board else 0  # the same for all
-        for row in board:
-            prize = paid.get(row.participant, prizes.Prize(row.participant, 0, 0))
-            rows.append([
-                contest,
-                row.rank,
-                row.participant,
-                round_to_points(row.score),
-                round_to_points(row.coverage),
-                attainable,
-                None if row.take is None else leaderboard.published_take(row.take),
-                prize.share,
-                prize.prize,
-                f"{row.forecast_on}/{row.questions}",
-                row.submissions,
-                row.excluded,
-            ])  # fmt: skip
-    return columns_of_rows(rows, _LEADERBOARD.columns)
+    analysis.score_all()
+    parts = []
+    for boards in _all_boards(analysis):
+        columns, shares = _board_columns(boards), analysis.shares(boards.names[0])
+        columns["contest"] = Ids(boards.contest, boards.names)
+        columns["take"] = boards.published_takes()
+        columns |= {"share": shares.share, "prize": shares.prize, "submissions": boards.submissions.tolist()}
+        parts.append((boards, columns))
+    return _in_order(analysis, parts, _LEADERBOARD.columns)
+
+
+def _all_boards(analysis: Analysis) -> list[leaderboard.Boards]:
+    """Return the boards of all contests, once each."""
+    return [boards for name in analysis.contests if (boards := analysis.boards(name)).names[0] == name]
+
+
+def _board_columns(boards: leaderboard.Boards) -> dict[str, Values]:
+    """Return the columns of boards that do not depend on a pool."""
+    attainable = int64_array(boards.attainable.rounded(POINTS))  # at most 1
+    counts = zip(boards.forecast_on.tolist(), boards.questions[boards.contest].tolist(), strict=True)
+    return {
+        "rank": [rank or None for rank in boards.rank.tolist()],
+        "participant": Ids(boards.person, boards.labels),
+        "score": boards.total.rounded(POINTS),
+        "coverage": boards.coverage.rounded(POINTS),
+        "attainable": attainable[boards.contest].tolist(),
+        "completion": [f"{forecast_on}/{questions}" for forecast_on, questions in counts],
+        "excluded": [leaderboard.EXCLUDED[reason] for reason in boards.excluded.tolist()],
+    }
+
+
+def _in_order(
+    analysis: Analysis, parts: list[tuple[leaderboard.Boards, dict[str, Values]]], columns: Sequence[Column]
+) -> list[Values]:
+    """Return the columns of several boards in the order of contests; each keeps the order of its rows."""
+    if not parts:
+        return columns_of_rows([], columns)
+    joined = [join_values([part[each.name] for _, part in parts]) for each in columns]
+    if len(parts) == 1:
+        return joined
+    codes = (
+        int64_array([analysis.contest_codes[name] for name in boards.names])[boards.contest] for boards, _ in parts
+    )
+    order = stable_order(np.concatenate([*codes]))
+    return [take_rows(values, order) for values in joined]
 
 
 GROUPINGS = ("group", "category")  # the details of questions by which boards are made
@@ -93,22 +124,12 @@ def leaderboard_by_group_values(analysis: Analysis) -> list[Values]:
     boards = {key: narrowed for contest in analysis.contests for key, narrowed in _narrowed(facts, contest)}
     keys = {"\n".join(key): key for key in boards}  # an id has no control characters, so that the order is that of keys
     grouped = Analysis(replace(facts, contests={name: boards[key] for name, key in keys.items()}), analysis.chunk)
-    grouped.tally_all()
-    rows = [
-        [
-            *keys[name],
-            row.rank,
-            row.participant,
-            round_to_points(row.score),
-            round_to_points(row.coverage),
-            round_to_points(row.attainable),
-            f"{row.forecast_on}/{row.questions}",
-            row.excluded,
-        ]
-        for name in grouped.contests
-        for row in grouped.board(name)
-    ]
-    return columns_of_rows(rows, _LEADERBOARD_BY_GROUP.columns)
+    grouped.score_all()
+    parts = []
+    for each in _all_boards(grouped):
+        names = transpose([keys[each.names[number]] for number in each.contest.tolist()], 3)
+        parts.append((each, _board_columns(each) | dict(zip(("contest", "by", "name"), map(ids, names), strict=True))))
+    return _in_order(grouped, parts, _LEADERBOARD_BY_GROUP.columns)
 
 
 def _narrowed(facts: Facts, name: str) -> Iterator[tuple[tuple[str, str, str], Contest]]:
@@ -146,13 +167,13 @@ _SCORE_OVER_TIME = schema("""
 
 def score_over_time_values(analysis: Analysis) -> list[Values]:
     """One row for each participant after each answer of each contest, best first."""
-    rows, ids = [], analysis.facts.question_codes.labels
+    rows, labels = [], analysis.facts.question_codes.labels
     for name in analysis.contests:
         contest, scored = analysis.facts.contests[name], analysis.scored(name)
         answered = answered_at(analysis.facts, contest, scored.questions)
         tallies = tallies_over_time(analysis.facts, contest, scored)
         for number, (question, tally) in enumerate(tallies, start=1):
-            answer = (ids[scored.questions.code[question]], int(answered[question]))
+            answer = (labels[scored.questions.code[question]], int(answered[question]))
             for row in leaderboard.board(analysis.facts, contest, tally):
                 shares = map(round_to_points, (row.score, row.coverage))
                 rows.append((name, number, row.rank, row.participant, *shares, *answer))
@@ -173,7 +194,7 @@ _KIND_MEANS = schema("""
 
 def kind_means_values(analysis: Analysis) -> list[Values]:
     """One row for each participant and kind of question, for contests whose total is made of means by kind."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         contest = analysis.facts.contests[name]
@@ -200,7 +221,7 @@ _PRIZES = schema("""
 
 def prizes_values(analysis: Analysis) -> list[Values]:
     """One row for each participant who can win a prize or was paid one."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         paid = {winner: payment.amount for winner, payment in analysis.facts.contests[name].paid.items()}
@@ -256,7 +277,7 @@ _INTERVALS = schema("""
 
 def intervals_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each contest, best first."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         contest = analysis.facts.contests[name]
@@ -301,7 +322,7 @@ _MARGINAL_RANKS = schema("""
 
 def marginal_ranks_values(analysis: Analysis) -> list[Values]:
     """One row for each participant with a rank of each contest, best first."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         board, scored = analysis.board(name), analysis.scored(name)
@@ -329,7 +350,7 @@ _RESOLUTION = schema("""
 
 def resolution_values(analysis: Analysis) -> list[Values]:
     """One row for each contest in which a difference of some size could be significant."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         intervals = analysis.intervals(name)
@@ -378,7 +399,7 @@ def pairwise_values(
     p-values are adjusted for those who are compared. tests_only: no intervals and confidence sequences.
     """
     if contest is None:
-        analysis.tally_all()
+        analysis.score_all()
     rows = []
     for name in analysis.contests if contest is None else [contest]:
         opened, scored = analysis.facts.contests[name], analysis.scored(name)
@@ -437,7 +458,7 @@ _BASELINE_DIFFERENCES = schema("""
 
 def baseline_differences_values(analysis: Analysis) -> list[Values]:
     """One row for each baseline and each other participant of each contest with a common question."""
-    analysis.tally_all()
+    analysis.score_all()
     rows = []
     for name in analysis.contests:
         opened, scored, board = analysis.facts.contests[name], analysis.scored(name), analysis.board(name)

@@ -18,7 +18,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     contests_by_rules,
     sums_of_group,
 )
-from forecast_ledger.projections.boards.totals import Tally
+from forecast_ledger.projections.boards.contest_sums import ContestSums
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.columns import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -81,10 +81,10 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
     )
 
 
-def _build_boards(facts: Facts, tallies: dict[str, Tally]) -> None:
+def _build_boards(facts: Facts, sums: ContestSums) -> None:
     """Build the tables that are computed from the sums of scores in some contests."""
-    narrowed = replace(facts, contests={name: facts.contests[name] for name in tallies})
-    projections = Projections(narrowed, cached=CachedResults(tallies=tallies))
+    narrowed = replace(facts, contests={name: facts.contests[name] for name in sums.names})
+    projections = Projections(narrowed, cached=CachedResults(sums=dict.fromkeys(sums.names, sums)))
     for name, projection in CATALOGUE.items():
         if projection.division == "boards" and not projection.on_request:
             projections.table(name)
@@ -132,7 +132,8 @@ def finish(
         for group in unsettled:
             group.settle()
     for group in sums:
-        results.tallies |= group.tallies()
+        total_sums = group.total()
+        results.sums |= dict.fromkeys(total_sums.names, total_sums)
     for each in samples:
         total = each.total()
         results.aggregates |= total.aggregates()

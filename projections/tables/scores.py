@@ -398,7 +398,7 @@ def participant_review_values(
 
     contest: only this one. only: only these participants, compared with all.
     """
-    analysis.tally_all()
+    analysis.score_all()
     rows: list[tuple[object, ...]] = []
     for name in analysis.contests if contest is None else [contest]:
         rows += _reviewed(analysis, name, _people(analysis, name, only))
@@ -412,7 +412,7 @@ def participant_review_ends(
 
     contest, only: as there. The rows include the first and the last `most` that count of each participant.
     """
-    analysis.tally_all()
+    analysis.score_all()
     people, names = _people(analysis, contest, only), totals.score_labels(analysis.facts)
     floored, compared = _floored(analysis, contest), _people(analysis, contest)
     ends = review_ends(*_review(analysis, contest, people), most, floored=floored, compared=compared)

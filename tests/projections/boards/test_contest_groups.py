@@ -41,12 +41,12 @@ def test_contests_scored_together_have_the_scores_of_single_contests(recorded: l
     """Contests share questions, differ in their members, and some are sealed."""
     facts = oracle.facts_in(recorded)
     every = Projections(facts)
-    every.tally_all()
+    every.score_all()
     every.aggregate_all()
     every.calibrate_all()
     for name in every.contests:
         alone = Projections(facts)
-        assert every.cached.tallies[name] == alone.tally(name)
+        assert every.tally(name) == alone.tally(name)
         assert every.cached.aggregates[name] == alone.aggregates(name)
         assert every.cached.calibration[name] == alone.calibration(name)
     for group in every.scored_groups:
@@ -69,9 +69,9 @@ def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
     projections = oracle.projected(*commands)
     outcomes = [projections.scored(name).questions.outcome.tolist() for name in NAMES]
     assert outcomes == [[0], [], [1], [1]]
-    projections.tally_all()
-    assert [len(projections.cached.tallies[name].by_code) for name in NAMES] == [2, 0, 2, 2]
-    assert projections.cached.tallies["two"] == Tally({}, NO_SCORES, {})
+    projections.score_all()
+    assert [len(projections.tally(name).by_code) for name in NAMES] == [2, 0, 2, 2]
+    assert projections.tally("two") == Tally({}, NO_SCORES, {})
 
 
 def test_contests_have_members_of_their_own() -> None:

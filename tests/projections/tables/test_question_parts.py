@@ -17,7 +17,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.projections.boards import contest_groups, score_sums, totals
+from forecast_ledger.projections.boards import contest_groups, estimates, score_sums, totals
 from forecast_ledger.projections.boards.contest_groups import MOST_WAITING, AddedScores, SumRows
 from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -114,7 +114,7 @@ def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contest_groups, "MOST_WAITING", waiting)
         patch.setattr(score_sums, "FEW", few)
-        for module in (totals, score_sums, wide_int):
+        for module in (totals, score_sums, estimates, wide_int):
             patch.setattr(module, "QUOTIENT_BITS", places)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most, bounded=True)
 
@@ -187,7 +187,7 @@ def test_scores_are_computed_again_where_bounds_leave_a_doubt(
     """Never if there is none, once for those who are equal, whose sums alone are kept, and seldom more than once."""
     facts = unlike(*alike)
     expected = summarize_tables(facts)
-    for module in (totals, score_sums, wide_int):
+    for module in (totals, score_sums, estimates, wide_int):
         monkeypatch.setattr(module, "QUOTIENT_BITS", places)
     read_again, kept = AddedScores.read_again, set[int]()
 
