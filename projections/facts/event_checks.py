@@ -99,7 +99,7 @@ def check_event(facts: Facts, position: int, event: Any) -> None:
     kind = type(event)
     if kind in _IS_PLAIN and _IS_PLAIN[kind](facts, event):
         return
-    for name, least, greatest in _BOUNDS[kind]:
+    for name, least, greatest in _BOUNDS.get(kind) or _bounds(kind):
         value = getattr(event, name)
         if value is not None and not least <= value <= greatest:
             raise Corrupt(position, f"{events.TAGS[kind]}: {_out_of_bounds(name, value)}")
