@@ -17,8 +17,9 @@ from threading import Lock, RLock
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from eventsourcing.persistence import ConnectionPoolClosedError
+from eventsourcing.persistence import ConnectionPoolClosedError, InterfaceError
 from eventsourcing.sqlite import (
+    SQLITE3_DEFAULT_LOCK_TIMEOUT,
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
@@ -370,12 +371,23 @@ class _Turn:
 
 
 class _Pool(SQLiteConnectionPool):
-    """Connections with PRAGMAS, which protect from hostile files and make commits durable."""
+    """Connections with PRAGMAS, which protect from hostile files and make commits durable.
+
+    They keep statements prepared, where those of the library keep one, so that each of ours would be prepared again.
+    """
 
     def _create_connection(self) -> SQLiteConnection:
-        made = super()._create_connection()
-        _prepare(made.cursor().sqlite_cursor.connection)
-        return made
+        try:
+            wait = self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT
+            connection = sqlite3.connect(self.db_name, wait, isolation_level=None, check_same_thread=False, uri=True)
+        except sqlite3.Error as error:
+            raise InterfaceError(error) from error
+        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
+            connection.execute("PRAGMA journal_mode = WAL")
+            self.is_journal_mode_wal = True
+        connection.row_factory = sqlite3.Row
+        _prepare(connection)
+        return SQLiteConnection(connection, self.max_age)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

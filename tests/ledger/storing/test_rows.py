@@ -1,5 +1,6 @@
 """Tests of `Rows`: a file, memory, an overlay and a lazy store give the same answers."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing.database import Memory, NewRow, Rows, TakenError, grouped
+from forecast_ledger.ledger.storing.sqlite import SQLite
 from forecast_ledger.ledger.storing.stored_log import StoredLog, rows_at
 from forecast_ledger.replay.writing.provisional_stores import LazyRows, OverlayRows
 
@@ -192,3 +194,22 @@ def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:
     assert rows.newest() == 0
     rows.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_statements_are_prepared_once(tmp_path: Path) -> None:
+    """SQLite asks an authorizer what a statement reads while it prepares it: for a second turn, nothing."""
+    reads = []
+
+    def authorize(action: int, *_: str | None) -> int:
+        reads.extend([action] if action == sqlite3.SQLITE_READ else [])
+        return sqlite3.SQLITE_OK
+
+    with closing(SQLite(str(tmp_path / "log.db"), "main", read_only=False)) as rows:
+        with rows._files.reading() as cursor:
+            cursor.sqlite_cursor.connection.set_authorizer(authorize)
+        for position in (1, 2):
+            before = len(reads)
+            with rows.turn() as turn:
+                assert [*turn.select(position, 9)] == []
+                turn.insert([NewRows(position, "seen.v1", [b"row"])])
+        assert before == len(reads) > 0
