@@ -290,6 +290,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Projections": (f.Projections, lambda: {"facts": projections.facts, "chunk": 1, "cached": None}),
         "Projections.table": (projections.table, lambda: {"name": "cash"}),
         "Projections.parts": (projections.parts, lambda: {"name": "cash"}),
+        "Projections.rows_of": (projections.rows_of, lambda: contest | {"name": "cash"}),
         "Projections.as_table": (projections.as_table, lambda: {"name": "cash", "values": season.table("cash").values}),
         "Projections.score_parts": (
             projections.score_parts,
@@ -304,7 +305,16 @@ def calls(folder: Path) -> dict[str, Call]:
         "Projections.snapshots": (projections.snapshots, lambda: selection),
         **{
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
-            for name in ("aggregates", "board", "brier_sample", "calibration", "intervals", "prizes")
+            for name in (
+                "aggregates",
+                "board",
+                "boards",
+                "brier_sample",
+                "calibration",
+                "intervals",
+                "prizes",
+                "shares",
+            )
         },
         **{
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
