@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -99,6 +100,7 @@ def _in_order(
     return [take_rows(values, order) for values in joined]
 
 
+_BOARDS_AT_ONCE = 64  # of one contest, which are made together
 GROUPINGS = ("group", "category")  # the details of questions by which boards are made
 
 
@@ -171,12 +173,17 @@ def score_over_time_values(analysis: Analysis) -> list[Values]:
     for name in analysis.contests:
         contest, scored = analysis.facts.contests[name], analysis.scored(name)
         answered = answered_at(analysis.facts, contest, scored.questions)
-        tallies = tallies_over_time(analysis.facts, contest, scored)
-        for number, (question, tally) in enumerate(tallies, start=1):
-            answer = (labels[scored.questions.code[question]], int(answered[question]))
-            for row in leaderboard.board(analysis.facts, contest, tally):
-                shares = map(round_to_points, (row.score, row.coverage))
-                rows.append((name, number, row.rank, row.participant, *shares, *answer))
+        tallies, number = tallies_over_time(analysis.facts, contest, scored), 0
+        while some := [*islice(tallies, _BOARDS_AT_ONCE)]:
+            alike, every = [contest] * len(some), [tally for _, tally in some]
+            standings = leaderboard.standings_of(analysis.facts, [name] * len(some), alike, every)
+            boards = leaderboard.boards(analysis.facts, standings)
+            for index, (question, _) in enumerate(some):
+                answer = (labels[scored.questions.code[question]], int(answered[question]))
+                number += 1
+                for row in boards.rows_of(index):
+                    shares = map(round_to_points, (row.score, row.coverage))
+                    rows.append((name, number, row.rank, row.participant, *shares, *answer))
     return columns_of_rows(rows, _SCORE_OVER_TIME.columns)
 
 
