@@ -343,8 +343,16 @@ class ParquetSizes:
 
     def check(self, size: int) -> None:
         """Raise TooLargeError if the bytes that decoding gives are too many for the file."""
-        if size > (most := max(FREE_BYTES, MOST_RATIO * self._footer.size)):
-            raise TooLargeError(f"its rows take more than {most:,} bytes, and the file has {self._footer.size:,}")
+        if not self.allow(size):
+            raise TooLargeError(f"its rows take more than {self._most:,} bytes, and the file has {self._footer.size:,}")
+
+    def allow(self, size: int) -> bool:
+        """Return whether decoding may give so many bytes."""
+        return size <= self._most
+
+    @property
+    def _most(self) -> int:
+        return max(FREE_BYTES, MOST_RATIO * self._footer.size)
 
     def rows_together(
         self, file: IO[bytes], columns: Collection[str] | None = None, groups: Sequence[int] | None = None
@@ -423,10 +431,27 @@ def read_batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Itera
 
 def decoded_bytes(array: Any) -> int:
     """Return the bytes of an array if each label in it were replaced by the text that it stands for."""
-    from pyarrow import compute, types  # noqa: PLC0415 - late: optional
+    from pyarrow import compute  # noqa: PLC0415 - late: optional
 
-    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    if not types.is_dictionary(array.type) or not any(is_text(array.type.value_type) for is_text in texts):
+    if not _has_labels(array):
         return int(array.nbytes)
     size = compute.sum(compute.binary_length(array.dictionary).cast("int64").take(array.indices)).as_py() or 0
     return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + int(size)
+
+
+def most_decoded_bytes(array: Any) -> int:
+    """Return at least as many bytes as `decoded_bytes`: as if each label were the longest one."""
+    from pyarrow import compute  # noqa: PLC0415 - late: optional
+
+    if not _has_labels(array):
+        return int(array.nbytes)
+    longest = compute.max(compute.binary_length(array.dictionary)).as_py() or 0
+    return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + len(array) * int(longest)
+
+
+def _has_labels(array: Any) -> bool:
+    """Return whether texts are labels with a dictionary."""
+    from pyarrow import types  # noqa: PLC0415 - late: optional
+
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return types.is_dictionary(array.type) and any(is_text(array.type.value_type) for is_text in texts)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
-from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes
+from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes, most_decoded_bytes
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.systems import sync_descriptor
 from forecast_ledger.ledger.model import log
@@ -471,8 +471,10 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
     few = sizes.rows_together(file.bytes, names, groups)
     table = file.parquet.read_row_groups(groups, [name for name in names if name not in few])
     columns = {name: table[name] for name in table.schema.names}
-    for column in columns.values():
-        sizes.check(total := total + sum(map(decoded_bytes, column.chunks)))
+    chunks = [chunk for column in columns.values() for chunk in column.chunks]
+    if few or not sizes.allow(sum(map(most_decoded_bytes, chunks))):
+        for chunk in chunks:
+            sizes.check(total := total + decoded_bytes(chunk))
     for name, count in few.items():
         chunks = []
         for batch in file.parquet.iter_batches(count, row_groups=groups, columns=[name]):

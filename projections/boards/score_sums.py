@@ -20,6 +20,7 @@ from forecast_ledger.projections.core.arrays import (
     distinct,
     index_where,
     int64_array,
+    largest,
     run_starts,
     stable_order,
 )
@@ -191,8 +192,7 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     people = int(rows.participant.max()) + 1
     keys, index = distinct(alike[rows.question] * people + rows.participant)
     totals = Totals(index, np.bincount(index))
-    largest = max(int(np.abs(column).max()) for column in (rows.numerator.high, rows.covered))
-    if largest * int(totals.counts.max()) >> _BITS:
+    if max(map(largest, (rows.numerator.high, rows.covered))) * int(totals.counts.max()) >> _BITS:
         return sums
     question, participant = np.divmod(keys, people)
     covered, hidden, count = map(totals.of, (rows.covered, rows.covered_hidden, over))

@@ -95,6 +95,11 @@ def run_starts(*keys: Int64Array) -> Int64Array:
     return np.flatnonzero(np.append(True, changed)[: len(keys[0])])
 
 
+def largest(column: Int64Array) -> int:
+    """Return the largest absolute value in a column; 0 if it is empty."""
+    return max(int(column.max(initial=0)), -int(column.min(initial=0)))
+
+
 class Totals(NamedTuple):
     """What sums columns by the index of each row, 0, 1 … m - 1.
 
@@ -119,8 +124,8 @@ class Totals(NamedTuple):
         """
         if not len(column):
             return np.zeros_like(self.counts)
-        most, largest = int(self.counts.max()), max(int(column.max()), -int(column.min()))
-        if most * largest < 1 << _EXACT:
+        most = int(self.counts.max())
+        if most * largest(column) < 1 << _EXACT:
             return self._sums(column)
         if most >> _EXACT - _HALF_BITS:
             return np.add.reduceat(column[stable_order(self.which)], np.cumsum(self.counts) - self.counts)

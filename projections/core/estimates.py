@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, largest
 from forecast_ledger.projections.core.late_fractions import BITS, bounds_of, comparable, quotient, round_to_units
 from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
@@ -29,10 +29,10 @@ def floats(numbers: NDArray[Any]) -> Floats:
     return numbers.astype(np.float64)
 
 
-def round_estimates(values: Floats, guards: Floats) -> tuple[Int64Array, Int64Array]:
+def round_estimates(values: Floats, guards: Floats | float) -> tuple[Int64Array, Int64Array]:
     """Return the nearest integers, shape (n,), and the rows where a tie is too near to decide; those rows hold 0.
 
-    values: estimates that err by less than their guards, shape (n,) each.
+    values: estimates that err by less than their guards, shape (n,) each, or one for all.
 
     >>> [array.tolist() for array in round_estimates(np.array([1.25, 2.4999]), np.array([0.001, 0.001]))]
     [[1, 0], [1]]
@@ -220,6 +220,26 @@ def _estimate(number: Fraction) -> tuple[float, float]:
     return value, abs(value) * PRODUCT + (high - low) / (1 << BITS)
 
 
+def sum_products(terms: Int64Array, weights: Int64Array, totals: Totals) -> WideInt:
+    """Return the sum of terms x weights of each index of totals, exact; weights as for `WideInt.product`.
+
+    Products that wrap give the last 64 bits of a sum, and floats the bits above: they err by less than 2^62, as each
+    product errs by three roundings and each addition by one, of 2^-53. Larger sums are those of wide products.
+
+    >>> pair = Totals(np.array([0, 0]), np.array([2]))
+    >>> sum_products(np.array([-(10**13), 1]), np.array([10**16, 7]), pair).integers() == [7 - 10**29]
+    True
+    """
+    if not len(terms) or largest(terms) * largest(weights) * int(totals.counts.max() + 3) ** 2 >> 114:
+        return WideInt.product(terms, weights).totals(totals)
+    low = totals.of(terms * weights)
+    estimates = np.bincount(totals.which, floats(terms) * weights, len(totals.counts))
+    above = np.rint((estimates - low) * 2.0**-64).astype(np.int64)
+    mask, bits = (1 << WORD_BITS) - 1, 64 - WORD_BITS
+    middle = (low >> WORD_BITS) + ((above & mask >> bits) << bits)
+    return WideInt(low & mask, middle, above >> WORD_BITS - bits).carried()
+
+
 def divide_wrapped(
     numerators: Int64Array, denominators: Int64Array | int, estimates: Floats
 ) -> tuple[Int64Array, Int64Array]:
@@ -344,8 +364,9 @@ def _guarded(
     """
     value = estimate(k / unit) * QUANTUM
     argument = 2.0**-52 if unit < 1 << 53 else 2.0**-50
-    rounded, uncertain = round_estimates(value, QUANTUM * argument + np.abs(value) * 9 * 2.0**-52)
-    for row in uncertain.tolist():
+    rounded, near = round_estimates(value, QUANTUM * argument + np.abs(value).max(initial=0) * 9 * 2.0**-52)
+    rounded[near], uncertain = round_estimates(value[near], QUANTUM * argument + np.abs(value[near]) * 9 * 2.0**-52)
+    for row in near[uncertain].tolist():
         rounded[row] = exact(int(k[row]), unit)
     return rounded
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array, Totals
+from forecast_ledger.projections.core.arrays import Int64Array, Totals, largest
 
 WORD_BITS = 36
 _MASK = (1 << WORD_BITS) - 1
@@ -125,7 +125,7 @@ class WideInt(NamedTuple):
     def totals(self, totals: Totals) -> Self:
         """Return the sum of each index. Raises OverflowError if one might not fit in 134 bits."""
         most = int(totals.counts.max(initial=0))
-        if any(int(np.abs(word).max(initial=0)) * most >> 61 for word in self):
+        if any(largest(word) * most >> 61 for word in self):
             sizes = (np.abs(self.high) >> WORD_BITS // 2) + 1  # in 2^18, rounded up
             if int(totals.of(sizes).max()) > 1 << 62 - WORD_BITS // 2:
                 raise OverflowError("a sum of more than 134 bits")

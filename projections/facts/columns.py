@@ -154,14 +154,17 @@ class Forecasts:
         counts = self.counts(questions)
         number = np.repeat(np.arange(len(questions)), counts)
         begins = np.searchsorted(self.question, questions)
-        last = np.broadcast_to(as_of, len(questions))[number]
         first = int(begins[0]) if len(begins) else 0
         index: Int64Array | slice = slice(first, first + len(number))
         if (begins[1:] != begins[:-1] + counts[:-1]).any():
             index = np.arange(len(number)) + (begins - (np.cumsum(counts) - counts))[number]
         rows = replace(self.rows(index), question=number)
-        counting = index_where((rows.position <= last) & (last < rows.retracted))
-        return (rows if isinstance(counting, slice) else rows.rows(counting)).named(last[counting])
+        last = np.broadcast_to(as_of, len(questions))
+        if len(number) and not self.renames and rows.position.max() <= last.min() and last.max() < rows.retracted.min():
+            return rows
+        last = last[number]
+        counting = (rows.position <= last) & (last < rows.retracted)
+        return rows.rows(np.flatnonzero(counting)).named(last[counting])
 
     def counting(self, as_of: int) -> "Forecasts":
         """Return the rows that are not retracted as of a log position."""
@@ -207,7 +210,7 @@ class Forecasts:
         return Forecasts(
             self.position[index],
             self.at[index],
-            self.recorded_at[index],
+            _taken(self.recorded_at, index),
             self.question[index],
             self.participant[index],
             self.made[index],
@@ -220,7 +223,7 @@ class Forecasts:
 
 
 def _taken(column: Int64Array, index: Int64Array | slice) -> Int64Array:
-    """Return these rows of a column, which may be one value that all rows share, as the end of those without one."""
+    """Return these rows of a column, which may be one value that all rows share, as when none has an end."""
     if isinstance(index, slice) or column.strides != (0,):
         return column[index]
     return np.broadcast_to(column[:1], index.shape) if len(column) else column[index]

@@ -195,7 +195,9 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
     return ForecastPage(
         position,
         integers(table["claimed_at"]),
-        integers(table["recorded_at"]),
+        integers(table["recorded_at"])
+        if "recorded_at" in table.schema.names
+        else np.broadcast_to(position[:1], len(table)),
         _codes(table["question"], facts.question_codes, position, _QUESTION),
         _codes(table["participant"], facts.participant_codes, position, _PARTICIPANT),
         numpy_array(table["made"].combine_chunks()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet, shown_references
-from forecast_ledger.projections.core.arrays import Int64Array, index_where, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, Intervals, intervals, joined
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
@@ -203,9 +203,9 @@ def _kernels(
     question = standing.question
     chance, scores = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in forms(rules):
-        rows = index_where(questions.form[question] == form)
+        rows = _on(questions.form == form, question)
         if form != QUANTILES:
-            happened = index_where((questions.form[question] == form) & (questions.outcome[question] >= 0))
+            happened = _on((questions.form == form) & (questions.outcome >= 0), question)
             outcome, bins = (column[question[happened]] for column in (questions.outcome, questions.bins))
             chance[happened] = forecasts.chance(standing.row[happened], outcome, bins)
         kernel = KERNELS[name]
@@ -219,6 +219,11 @@ def _kernels(
     for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
         scores[layout.rows] = rebased(rules, questions, layout, scores[layout.rows])
     return chance, scores
+
+
+def _on(chosen: BoolArray, question: Int64Array) -> Int64Array | slice:
+    """Return an index of the rows on some questions, as `index_where`. chosen: which questions, shape (q,)."""
+    return slice(None) if chosen.all() else index_where(chosen[question])
 
 
 def _score_uniform(rules: RuleSet, forecasts: Forecasts, terms: Terms, rows: Int64Array) -> None:

@@ -307,8 +307,9 @@ class Questions:
 
     def as_scored(self, chance: Int64Array, question: Int64Array) -> Int64Array:
         """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""
-        least = np.maximum(chance + self.added[question], self.least[question])
-        within: Int64Array = np.minimum(least, self.greatest[question])
+        columns = (self.added, self.least, self.greatest)
+        added, least, greatest = (each[:1] if (each[1:] == each[:-1]).all() else each[question] for each in columns)
+        within: Int64Array = np.minimum(np.maximum(chance + added, least), greatest)
         return within
 
 
@@ -333,11 +334,13 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved = _resolved(rules, now)
     entries, now = [every[index] for index in resolved.tolist()], now.of(resolved)
-    opened = [facts.question_as_of(every[index].question, int(as_of[index])) for index in resolved.tolist()]
+    codes = [entry.question for entry in entries]
+    opened = [facts.question_as_of(*each) for each in zip(codes, as_of[resolved].tolist(), strict=True)]
     answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
-    changed = [facts.changed.get(entry.question) for entry in entries]
-    kinds, kind = _kinds(answers)
-    first_kinds, first = _kinds([_at_opening(*row) for row in zip(answers, changed, strict=True)])
+    first_kinds, first = kinds, kind = _kinds(answers)
+    changed = [facts.changed.get(code) for code in codes]
+    if facts.changed:
+        first_kinds, first = _kinds([_at_opening(*row) for row in zip(answers, changed, strict=True)])
     limits = [int64_array([_limit(rules, answer, each) for answer in kinds])[kind] for each in _LIMITS]
     uniform = [uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in first_kinds]
     points = [per_point(rules, answer.question) for answer in first_kinds]
@@ -350,7 +353,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     return Questions(
         contest=number[resolved],
         as_of=as_of[resolved],
-        code=int64_array([entry.question for entry in entries]),
+        code=int64_array(codes),
         opens=opens,
         until=until,
         spot=spot,

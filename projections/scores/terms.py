@@ -8,7 +8,8 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, int64_array, stable_order
+from forecast_ledger.projections.core.estimates import sum_products
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Intervals
 from forecast_ledger.projections.scores.consensus import Changes, changes
@@ -47,9 +48,18 @@ class Terms:
     def earned(self) -> WideInt:
         """Return what each interval adds to the numerator of its score."""
         if self.compared is None:
-            length = self.standing.end - self.standing.start
-            return WideInt.product(self.kernel_scores - self.questions.uniform[self.standing.question], length)
+            return WideInt.product(*self._products)
         return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
+
+    def sums(self, totals: Totals) -> WideInt:
+        """Return the sums of what intervals add to the numerators of scores."""
+        return sum_products(*self._products, totals) if self.compared is None else self.earned().totals(totals)
+
+    @property
+    def _products(self) -> tuple[Int64Array, Int64Array]:
+        """What each interval earns in a unit of time, without a reference that changes, and its units."""
+        standing = self.standing
+        return self.kernel_scores - self.questions.uniform[standing.question], standing.end - standing.start
 
     def of(self, rows: Int64Array) -> "Terms":
         """Return the terms of some intervals, with the reference that all of them make."""

@@ -175,7 +175,7 @@ def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
 
 
 def _scores(first: int, terms: Terms) -> Scores:
-    standing, earned = terms.standing, terms.earned()
+    standing = terms.standing
     length = standing.end - standing.start
     question, participant = standing.question, standing.participant
     starts = run_starts(question, participant)
@@ -184,7 +184,7 @@ def _scores(first: int, terms: Terms) -> Scores:
     return Scores(
         question=question[starts] + first,
         participant=participant[starts],
-        numerator=earned.totals(totals),
+        numerator=terms.sums(totals),
         covered=totals.of(length),
         covered_hidden=totals.of(np.maximum(hidden, 0)),
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.model.rules import NEVER_LATE
 from forecast_ledger.projections.boards.brier import BrierSums, GroupSums, OwnerSums
 from forecast_ledger.projections.boards.contest_groups import (
     MOST_WAITING,
@@ -51,6 +52,13 @@ def is_by_question(table: str) -> bool:
     (True, False)
     """
     return CATALOGUE[table].division in _BY_QUESTION and not CATALOGUE[table].whole
+
+
+def needs_recorded_at(facts: Facts, wanted: AbstractSet[str]) -> bool:
+    """Return whether parts depend on when forecasts were recorded: sums do only if a rule set or question says so."""
+    rules = [contest.opened.rules for contest in facts.contests.values()]
+    by_clock = any(each.clock == "recorded" or each.late_minutes != NEVER_LATE for each in rules)
+    return not wanted <= {SUMS, BOUNDS} or by_clock or bool(facts.changed)
 
 
 class QuestionPart(NamedTuple):

@@ -37,6 +37,7 @@ from forecast_ledger.projections.tables.question_parts import (
     finish,
     is_by_question,
     needed,
+    needs_recorded_at,
     score,
 )
 from forecast_ledger.projections.trading.account_histories import Selection
@@ -47,6 +48,7 @@ from forecast_ledger.replay.engines.pool import processors, start
 
 
 FORECASTS = 1 << 17  # of a task, about; any number gives the same results
+_TASKS, _MANY_PROCESSORS = 4, 1 << 10  # tasks of a processor, at least; the processors of a cluster, at most
 _OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small part of what is read for them
 
 
@@ -80,12 +82,19 @@ class Shared(NamedTuple):
 
 def shared_by_tasks(frame: LogFrame, wanted: frozenset[str]) -> Shared:
     """Return what all tasks of a log need."""
-    return Shared(without_questions(frame.frame.facts), frame.sealed, wanted)
+    facts = without_questions(frame.frame.facts)
+    is_read = needs_recorded_at(frame.frame.facts, wanted)
+    return Shared(facts, frame.sealed if is_read else frame.sealed.without_recorded_at(), wanted)
 
 
-def task_size(frame: LogFrame) -> int:
-    """Return about how many forecasts are scored together: more if they are in many segments."""
-    return min(max(FORECASTS, _OF_EACH * len(frame.sealed.segments)), 4 * FORECASTS)
+def task_size(frame: LogFrame, engine: "Engine") -> int:
+    """Return about how many forecasts are scored together: more if they are in many segments, or processors are few.
+
+    Larger tasks read fewer row groups twice; each processor has several.
+    """
+    of_processor = int(frame.frame.counts.sum()) // {"local": 1, "spark": _MANY_PROCESSORS}.get(engine, processors())
+    size = max(FORECASTS, min(of_processor // _TASKS, 2 * FORECASTS), _OF_EACH * len(frame.sealed.segments))
+    return min(size, 4 * FORECASTS)
 
 
 def divide(
@@ -352,7 +361,7 @@ def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int
     if memory is None:
         return divided(frame, chosen, tables)
     forecasts = forecasts_within(memory, chosen, len(frame.frame.facts.questions))
-    return InParts(frame, chosen, tables, min(forecasts, task_size(frame)))
+    return InParts(frame, chosen, tables, min(forecasts, task_size(frame, chosen)))
 
 
 def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, forecasts: int = 0) -> Projections:
@@ -366,7 +375,7 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     facts = replace(frame.frame.facts, held=cache(partial(frame.forecasts_on, every)))
     if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
         wanted |= {BOUNDS}
-    division = divide(frame, forecasts or task_size(frame)) if wanted else []
+    division = divide(frame, forecasts or task_size(frame, engine)) if wanted else []
 
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
         return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()

@@ -15,17 +15,25 @@ _UNREAD = UNREAD | {"form", "attestation"}
 
 
 class SealedForecasts(NamedTuple):
-    """The forecasts in segments up to a log position, which any process that has the folder can read."""
+    """The forecasts in segments up to a log position, which any process that has the folder can read.
+
+    unread: columns that are not needed; of those of `Forecasts`, it may have `recorded_at`, which then means nothing.
+    """
 
     folder: Path
     segments: tuple[Segment, ...]
     as_of: int
+    unread: frozenset[str] = _UNREAD
+
+    def without_recorded_at(self) -> "SealedForecasts":
+        """Return them for results that do not depend on when forecasts were recorded."""
+        return self._replace(unread=_UNREAD | {"recorded_at"})
 
     def on(self, questions: list[str]) -> Iterator[Any]:
         """Yield the forecasts of each segment on some questions, by id. Raises Corrupt, Unavailable."""
         wanted = sorted(questions)
         for segment in self.segments:
-            table = read_forecasts(self.folder, segment, wanted, without=_UNREAD)
+            table = read_forecasts(self.folder, segment, wanted, without=self.unread)
             yield (
                 table if segment.last <= self.as_of else table.filter(pyarrow().compute.field("position") <= self.as_of)
             )

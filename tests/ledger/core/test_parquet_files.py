@@ -16,6 +16,8 @@ from forecast_ledger.ledger.core.parquet_files import (
     BATCH_ROWS,
     MOST_RATIO,
     TooLargeError,
+    decoded_bytes,
+    most_decoded_bytes,
     read_batches,
     read_footer,
     read_pages,
@@ -267,3 +269,15 @@ def test_what_is_no_struct_is_an_error(data: bytes, told: str) -> None:
     """A field that is there twice could mean one thing here and another to pyarrow."""
     with pytest.raises(ValueError, match=told):
         read_struct(data)
+
+
+@given(st.lists(st.sampled_from(["", "a", "ab", "x" * 99]) | st.none(), max_size=20))
+def test_labels_take_no_more_than_if_each_were_the_longest(texts: list[str | None]) -> None:
+    """And as much if all are of one length, or no labels at all."""
+    plain = pa.array(texts, pa.string())
+    labels = plain.dictionary_encode()
+    assert most_decoded_bytes(plain) == decoded_bytes(plain) == plain.nbytes
+    exact, most = decoded_bytes(labels), most_decoded_bytes(labels)
+    assert exact <= most
+    used = [text or "" for text in texts]
+    assert (exact == most) == (sum(map(len, used)) == len(used) * max(map(len, used), default=0))

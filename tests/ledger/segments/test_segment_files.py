@@ -1,5 +1,6 @@
 """Files of segments: each column comes back as it was written, whatever its numbers and in however many parts."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -189,3 +190,21 @@ def test_row_groups_are_too_large_together(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(parquet_files, "FREE_BYTES", 2 * max(file.read_row_group(n).nbytes for n in range(4)))
     with pytest.raises(Corrupt, match="rows take more than"):
         check_statements(tmp_path, segment)
+
+
+@pytest.mark.parametrize(("long", "too_large"), [(20, True), (2, False)])
+def test_labels_count_as_the_texts_that_they_stand_for(
+    long: int, too_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of twenty rows some have an id of 10,000 letters, which is in the file once; 100,000 bytes are allowed."""
+    columns = columns_of([opened(), *(forecast(participant=f"p{n}") for n in range(20))])
+    ids = pa.DictionaryArray.from_arrays(pa.array([0] * long + [1] * (20 - long), pa.int32()), ["x" * 10_000, "y"])
+    place = columns.forecasts.schema.names.index("participant")
+    forecasts = columns.forecasts.set_column(place, columns.forecasts.schema.field(place), ids)
+    monkeypatch.setattr(segment_files, "_GROUP", 1 << 14)
+    segment = segment_of(tmp_path, columns._replace(forecasts=forecasts))
+    monkeypatch.setattr(parquet_files, "MOST_RATIO", 0)
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 100_000)
+    for without in ((), ("command_id", "provenance", "attestation")):  # texts, whose rows are counted one by one
+        with pytest.raises(Corrupt, match="rows take more than") if too_large else nullcontext():
+            read_forecasts(tmp_path, segment, ["rain"], without=without)

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.projections.core import wide_int
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Totals, int64_array
+from forecast_ledger.projections.core.estimates import sum_products
 from forecast_ledger.projections.core.wide_int import (
     LARGEST_COUNT,
     QUOTIENT_BITS,
@@ -50,6 +51,19 @@ def test_a_product_of_larger_terms_is_that_of_integers_too(pairs: list[tuple[int
     result = product(pairs)
     assert result.integers() == [term * weight for term, weight in pairs]
     assert all(0 <= int(word.min()) <= int(word.max()) < 2**36 for word in (result.low, result.middle))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), LARGER, WEIGHTS), max_size=30))
+@example([(0, TERM, WEIGHT)] * 9)
+@example([(0, -(2**62), WEIGHT)] * 9)
+@example([(0, 2**31, 2**32), (0, 2**31, 2**32), (1, -(2**31), 2**32)])
+def test_sums_of_products_are_those_of_integers(rows: list[tuple[int, int, int]]) -> None:
+    """By the index of each row, in any order; the last 64 bits alone would not tell them apart."""
+    indices = sorted({index for index, *_ in rows})
+    terms, weights = (int64_array([row[column] for row in rows]) for column in (1, 2))
+    which = int64_array([indices.index(index) for index, *_ in rows])
+    sums = sum_products(terms, weights, Totals(which, np.bincount(which, minlength=len(indices))))
+    assert sums.integers() == [sum(term * weight for index, term, weight in rows if index == each) for each in indices]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**76 - 1), st.integers(-(2**58), 2**58)), min_size=1, max_size=30))

@@ -5,16 +5,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterable, Iterator
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.boards import contest_groups, score_sums
 from forecast_ledger.projections.boards.contest_groups import MOST_KEPT
@@ -47,7 +51,7 @@ from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import contents
-from tests.support.given import contest, day, entry, forecast, opened, resolution
+from tests.support.given import contest, day, entry, forecast, micros, opened, resolution
 from tests.support.logs import VARIED, commands_of, light, written
 from tests.support.paths import ROOT
 from tests.support.processes import forking
@@ -420,3 +424,18 @@ def test_the_command_line_takes_a_size(tmp_path: Path) -> None:
     for form in ("hub", "segments"):
         refused = run("export", log, str(tmp_path / form), "--format", form, "--memory", "1GiB")
         assert (refused.exit_code, "leave --memory out" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "covered"), [({}, "0.9"), ({"clock": "recorded"}, "0.8"), ({"late_minutes": 60}, "0.8")]
+)
+def test_a_board_counts_forecasts_from_their_recording_if_its_rules_say_so(
+    fields: dict[str, Any], covered: str, tmp_path: Path
+) -> None:
+    """One that claims the day before, on a question of ten days: a board alone reads the instants that it needs."""
+    rules = structs.replace(RuleSet(name="own", kernel="ln", reference="uniform"), **fields)
+    said: list[AnyCommand] = [opened(), contest(rules=rules), entry(), forecast(at=day(11)), resolution()]
+    path = written(tmp_path / "log.db", said, at=[*[micros(5)] * 3, micros(12), micros(25)])
+    seal(path, tmp_path / "segments")
+    board = replay(tmp_path / "segments", trust="files", engine="local", tables=["leaderboard"]).table("leaderboard")
+    assert [Fraction(row["coverage"]) for row in board] == [Fraction(covered)]
