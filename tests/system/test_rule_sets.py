@@ -135,8 +135,8 @@ def slow(cases: Mapping[str, Case]) -> dict[Key, Score]:
 
 
 def slack(case: Case, score: Score) -> Fraction:
-    """The largest error of term x units of a part: against peers n / (n - 1) is rounded to 2^-20 µs, or 2^-56 units."""
-    if case.rules.reference != "peers":
+    """The largest error of term x units of a part: n / (n - 1) and the mean are rounded to 2^-20 µs, or 2^-56 units."""
+    if case.rules.reference not in {"peers", "mean_score"}:
         return Fraction(0)
     steepest = max(abs(part.term) for part in score.parts) + Fraction(1, 10**4)  # the coarsest kernel's quantum
     return steepest / 2 ** (20 if case.rules.sampling == "time" else 56)
