@@ -4,11 +4,13 @@ import os
 import signal
 import socket
 import sys
+from _thread import start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from threading import Event, Thread, Timer, current_thread, main_thread
+from threading import Event, Thread, current_thread, main_thread
+from time import sleep
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -142,12 +144,12 @@ def _send_again(unraisable: "UnraisableHookArgs") -> None:
     if not isinstance(unraisable.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
-    timer = Timer(_SOON, _send_to_self, [signal_of(unraisable.exc_value)])
-    timer.daemon = True
-    timer.start()
+    # A thread object would wait here until its thread runs, which may be when the signal comes, to be dropped again.
+    start_new_thread(_send_to_self, (signal_of(unraisable.exc_value),))
 
 
 def _send_to_self(number: signal.Signals) -> None:
+    sleep(_SOON)
     if sys.platform == "win32":
         signal.raise_signal(number)  # os.kill would end the process at once
     else:
