@@ -416,6 +416,6 @@ def given(*history: Command) -> Given:
 
 
 def promised(function: Callable[..., Any]) -> list[str]:
-    """The codes that a function's docstring says it refuses with, in its order."""
+    """The codes that a function's docstring lists, after "Refuses, first that applies:", in its order."""
     _, _, codes = re.sub(r"\s+", " ", function.__doc__ or "").partition("first that applies: ")
     return [word for word in re.findall(r"[a-z_]+", codes.partition(". ")[0]) if word in REFUSALS]

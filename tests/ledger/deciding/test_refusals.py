@@ -57,7 +57,8 @@ def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(
 ) -> None:
     """A docstring lists exactly the refusals that can happen."""
     tested = {row[-4] for row in table.REFUSED if row[0] == name or len(row) == 4} | ELSEWHERE.get(name, set())
-    assert tested == set(promised(getattr(room, name)))
+    promises = set(promised(getattr(room, name)))
+    assert tested == promises, f"after 'Refuses, first that applies:', the docstring of {name} lists {sorted(promises)}"
 
 
 @pytest.mark.parametrize(("table", "first", "second", "history", "command"), ORDER)

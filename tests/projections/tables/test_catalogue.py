@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, OpenQuestion, read
+from forecast_ledger.ledger.model.events import ContestOpened, ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.columns import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables import accounts, arena, questions
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.projections.tables.question_parts import needed
+from forecast_ledger.projections.tables.schemas import kinds_of
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import (
@@ -386,6 +389,16 @@ def test_questions_without_a_contest_have_standings_and_medians() -> None:
     lengths = {name: len(projections.table(name)) for name in CATALOGUE}
     rows = {"questions": 1, "forecasts": 2, "standing": 1, "consensus": 2}
     assert lengths == dict.fromkeys(CATALOGUE, 0) | rows, "a table with rows of any question is named here"
+
+
+def test_a_table_of_forecasts_that_every_replay_builds_is_made_some_questions_at_a_time() -> None:
+    """Replays in parts, by engines or within some memory, have no facts of all forecasts."""
+    of_forecasts = kinds_of([ForecastMade, ForecastWithdrawn]) - kinds_of([ContestOpened])
+    built = {name for name, row in CATALOGUE.items() if not row.on_request and of_forecasts & {*row.reads}}
+    assert {name for name in built if not needed([name])} == set(), (
+        "these read forecasts: give each a division by question or of sums (see `question_parts`), or on_request=True"
+    )
+    assert {"standing", "consensus", "scores", "leaderboard", "brier"} <= built
 
 
 def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
