@@ -2,14 +2,18 @@
 
 import ast
 import re
+import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from inspect import CO_OPTIMIZED
 from pathlib import Path
+from types import CodeType, FrameType
 
 import pytest
 
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.catalogue import Projections
+from tests.support.page_runner import command_folder, reader, run
 from tests.support.paths import ROOT, SOURCES
 
 PACKAGE = "forecast_ledger."
@@ -217,25 +221,49 @@ def test_files_and_functions_stay_small() -> None:
                 assert node.end_lineno - node.lineno < 60, f"{_name(path)}.{node.name}"
 
 
-@cache
-def _defined(folder: str) -> set[str]:
-    """The functions, classes, methods and constants that the modules of a room define, methods after their class."""
-    found = set[str]()
-    for path in (ROOT / folder).glob("*.py"):
-        for node in next(node for node in _nodes(path.read_text("utf-8")) if isinstance(node, ast.Module)).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found.add(node.name)
-            if isinstance(node, ast.ClassDef):
-                found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found |= {target.id for target in targets if isinstance(target, ast.Name)}
+WAY = ROOT / "docs/architecture.md"
+
+
+def _steps() -> list[tuple[str, str]]:
+    """The file and the name of each function in the tables of the way of a number."""
+    tables = re.findall(
+        r"(?m)^\| step \| where \| function \|\n\| --- \| --- \| --- \|\n((?:\|.*\|\n)+)", WAY.read_text("utf-8")
+    )
+    rows = [row.strip("| ").split(" | ") for table in tables for row in table.splitlines()]
+    return [(where.strip("`"), name) for _, where, names in rows for name in re.findall("`(.*?)`", names)]
+
+
+def _called(folder: Path) -> set[tuple[str, str]]:
+    """The file and the name of each function that the commands of the way of a number call; each class for its methods.
+
+    The body of a class, which is run when its module is loaded, is no call.
+    """
+    codes = set[tuple[str, CodeType]]()
+
+    def note(frame: FrameType, what: str, _: object) -> None:
+        if what == "call":
+            codes.add((frame.f_globals.get("__name__", ""), frame.f_code))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run(WAY, reader(folder / "reader"), command_folder(folder / "bin"))
+    finally:
+        sys.setprofile(before)
+    found = set[tuple[str, str]]()
+    for module, code in codes:
+        if module.startswith(PACKAGE) and code.co_flags & CO_OPTIMIZED and "<" not in code.co_qualname:
+            file = f"{module.removeprefix(PACKAGE).replace('.', '/')}.py"
+            found |= {(file, code.co_qualname), (file, code.co_qualname.partition(".")[0])}
     return found
 
 
-def test_the_way_of_a_number_names_what_there_is() -> None:
-    """Every function that docs/architecture.md names is defined in the folder that the same row names."""
-    steps = re.findall(r"(?m)^\|.*\| `(\w+/\w+)` \| (`.*`) \|$", (ROOT / "docs/architecture.md").read_text("utf-8"))
-    named = [(folder, name) for folder, names in steps for name in re.findall(r"`([\w.]+)`", names)]
-    assert len(steps) > 20
-    assert [step for step in named if step[1] not in _defined(step[0])] == []
+def test_the_way_of_a_number_is_the_way_that_its_example_goes(tmp_path: Path) -> None:
+    """The commands of docs/architecture.md call every function that its tables name, in the file that the row names."""
+    steps, called = _steps(), _called(tmp_path)
+    assert len(steps) > 50
+    assert [step for step in steps if step not in called] == []
+    assert not called & {  # what the page says is for other numbers
+        ("ledger/deciding/questions.py", "submit_forecast"),
+        ("projections/boards/prizes.py", "divide_pool"),
+    }
