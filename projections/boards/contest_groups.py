@@ -35,7 +35,7 @@ from forecast_ledger.projections.boards.score_sums import (
     with_bounds,
 )
 from forecast_ledger.projections.boards.totals import NO_SCORES, Tally, TermsOf
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array, stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
@@ -49,14 +49,10 @@ _Result = TypeVar("_Result")
 
 
 class ScoredGroup(NamedTuple):
-    """The scores of several contests with the same rule set, in the order of `names`, their ids.
-
-    like: for each, the first contest with the same scores; see `first_alike`.
-    """
+    """The scores of several contests with the same rule set, in the order of `names`, their ids."""
 
     names: list[str]
     contests: list[Contest]
-    like: list[str]
     questions: Questions
     rows: time_weighted.Scores
 
@@ -76,7 +72,7 @@ class ScoredGroup(NamedTuple):
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
     def sums(self, facts: Facts) -> ContestSums:
-        """Return the sums of the scores; each is of one."""
+        """Return the sums of scores; each has one score."""
         sums = counted(self.questions, self.rows)
         return ContestSums(facts, self.names, self.questions, sums, NO_BOUNDS, count_people(facts), no_terms)
 
@@ -98,7 +94,7 @@ def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     rows = time_weighted.scores(facts, scored, questions, chunk)
     if len(unlike) < len(names):
         questions, rows = _repeated(questions, rows, _numbers(unlike, like))
-    return ScoredGroup(names, contests, like, questions, rows)
+    return ScoredGroup(names, contests, questions, rows)
 
 
 def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:
@@ -118,20 +114,10 @@ def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:
     return like
 
 
-def _are_first(names: list[str], like: list[str]) -> BoolArray:
-    """Return which contests are the first that are alike, shape (n,)."""
-    return np.array([name == first for name, first in zip(names, like, strict=True)], bool)
-
-
-def _for_each(names: list[str], like: list[str], of_first: dict[str, _Result]) -> dict[str, _Result]:
-    """Return the result of each contest, which that of the first one alike is."""
-    return {name: of_first[first] for name, first in zip(names, like, strict=True)}
-
-
 def _repeated(
     questions: Questions, rows: time_weighted.Scores, which: Int64Array
 ) -> tuple[Questions, time_weighted.Scores]:
-    """Return the questions and scores of each contest, of those that were scored. which: the index of each in these."""
+    """Return the questions and scores of all contests. which: the index of each among those that were scored."""
     index, contest = _rows_of_each(questions.contest, which)
     first = np.searchsorted(questions.contest, which)  # question of each contest, before and after
     new_first = np.searchsorted(contest, np.arange(len(which)))
@@ -167,7 +153,7 @@ def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
 class SampledGroup(NamedTuple):
     """The Brier samples of several contests. names: their ids. contest: index of the contest of each row.
 
-    like: as in `ScoredGroup`. question: code of each row.
+    like: for each contest, the first one with the same sample; see `first_alike`. question: code of each row.
     """
 
     names: list[str]
@@ -178,13 +164,14 @@ class SampledGroup(NamedTuple):
     owners: int
 
     def unlike(self) -> Self:
-        """Return the samples of the first contests that are alike; the others have none."""
-        rows = np.flatnonzero(_are_first(self.names, self.like)[self.contest])
+        """Return the samples of contests that are not like an earlier one; the others have none."""
+        is_first = np.array([name == first for name, first in zip(self.names, self.like, strict=True)], bool)
+        rows = np.flatnonzero(is_first[self.contest])
         return self._replace(contest=self.contest[rows], question=self.question[rows], sample=self.sample.take(rows))
 
     def for_each(self, of_first: dict[str, _Result]) -> dict[str, _Result]:
         """Return the result of each contest, given those of `unlike`."""
-        return _for_each(self.names, self.like, of_first)
+        return {name: of_first[first] for name, first in zip(self.names, self.like, strict=True)}
 
     def samples(self) -> dict[str, ContestSample]:
         """Return the sample of each contest."""

@@ -1,6 +1,6 @@
-"""Sums, takes and shares of boards as floats say them nearly, with guards: what these leave open is computed exactly.
+"""Estimates of the sums, takes and shares of boards: floats with guards. What these leave open is computed exactly.
 
-What is assumed of floats is in `core.estimates`. Guards are larger than the errors, by more than their own rounding.
+`core.estimates` says what is assumed of floats. Guards are larger than the errors, by more than their own rounding.
 """
 
 from collections.abc import Callable, Sequence

@@ -250,7 +250,7 @@ def _published_square(total: Fraction) -> str:
 
 
 class Standings(NamedTuple):
-    """What makes the boards of contests of one rule set, in columns, in order of contest and code.
+    """The columns that boards of contests of one rule set are made of, in order of contest and code.
 
     names, contests: at least one. contest: index of each row's. person: code, as of `totals.score_labels`. total,
     coverage, forecast_on: of each row. questions, attainable: of each contest. See `BoardRow`.

@@ -101,7 +101,7 @@ def largest(column: Int64Array) -> int:
 
 
 class Totals(NamedTuple):
-    """What sums columns by the index of each row, 0, 1 … m - 1.
+    """Sums columns by the index of each row, 0, 1 … m - 1.
 
     which: the index, shape (n,). counts: how many rows have each index, one or more, shape (m,).
     """
@@ -111,7 +111,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def of_runs(cls, starts: Int64Array, rows: int) -> Self:
-        """Return what sums runs of rows; starts, shape (m,), increasing from 0: where each begins."""
+        """Return the totals of runs of rows; starts, shape (m,), increasing from 0: where each begins."""
         counts = np.diff(starts, append=rows)
         return cls(np.repeat(np.arange(len(starts)), counts), counts)
 
