@@ -75,7 +75,7 @@ class _Worth(NamedTuple):
         return self.sum_of(lambda each, worth: (each.status in _KEPT) * worth)
 
     def cost_of_trades(self) -> int:
-        """What all trades cost, 1e-6, if who sells a share of yes buys one of no, at 1 less the price."""
+        """The cost of all trades, 1e-6, if whoever sells a share of yes buys one of no, at 1 less the price."""
         bought = sum(-each.cash - each.fee for each in self.movements if each.kind == "bought")
         return bought + sum(-each.shares - each.cash - each.fee for each in self.movements if each.kind == "sold")
 

@@ -1,4 +1,4 @@
-"""What a report and a working paper say of a contest first: its state, its questions, and its rules in words."""
+"""The facts of a contest that begin a report and a working paper: its state, its questions, its rules in words."""
 
 from collections import Counter
 
