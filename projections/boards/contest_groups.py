@@ -1,49 +1,50 @@
-"""Contests with the same rule set, scored together, and their sums, which the parts of all questions add to.
+"""Contests with the same rule set: scored together, and the sums of their scores, of which boards and tallies are made.
 
 A pass over few questions costs about as much as one over many. Boards as the answers came follow from the scores: after
 each answer, what the board would be without later ones.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.core.values import WEIGHT
+from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.brier import ContestSample, sample_contests
-from forecast_ledger.projections.boards.contest_sums import ContestSums, count_people, no_terms
+from forecast_ledger.projections.boards.estimates import bounded_estimates, estimated_sums
+from forecast_ledger.projections.boards.leaderboard import TOTALS, Standings, standings_of
 from forecast_ledger.projections.boards.score_sums import (
     COVERAGE,
     NO_BOUNDS,
-    NO_SUMS,
     SLOTS,
     BoundedScores,
+    Rated,
     SummedScores,
-    added,
-    count_alike,
     counted,
     coverage_terms,
-    joined_bounds,
-    joined_sums,
-    kinds_of,
     owners_of,
     score_terms,
-    summed,
-    with_bounds,
+    weights_of,
 )
-from forecast_ledger.projections.boards.totals import NO_SCORES, Tally, TermsOf
-from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, stable_order
+from forecast_ledger.projections.boards.totals import (
+    NO_SCORES,
+    Tally,
+    TermsOf,
+    sums_within,
+    tallies_of_bounds,
+    tallies_of_sums,
+)
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.estimates import Estimated
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
-from forecast_ledger.projections.scores.time_weighted import ContestScores, group_questions
-
-# --- Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many.
-#
-# Boards as the answers came follow from them: after each answer, what the board would be without later ones.
+from forecast_ledger.projections.scores.time_weighted import ContestScores, QuestionGroups, group_questions
 
 _Result = TypeVar("_Result")
 
@@ -71,7 +72,7 @@ class ScoredGroup(NamedTuple):
         """Return the ids of the contests with a question that counts."""
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
-    def sums(self, facts: Facts) -> ContestSums:
+    def sums(self, facts: Facts) -> "ContestSums":
         """Return the sums of scores; each has one score."""
         sums = counted(self.questions, self.rows)
         return ContestSums(facts, self.names, self.questions, sums, NO_BOUNDS, count_people(facts), no_terms)
@@ -93,7 +94,7 @@ def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     questions = scored_questions(facts, *scored)
     rows = time_weighted.scores(facts, scored, questions, chunk)
     if len(unlike) < len(names):
-        questions, rows = _repeated(questions, rows, _numbers(unlike, like))
+        questions, rows = _repeated(questions, rows, numbers_of(unlike, like))
     return ScoredGroup(names, contests, questions, rows)
 
 
@@ -138,6 +139,127 @@ def _rows_of_each(contest: Int64Array, which: Int64Array) -> tuple[Int64Array, I
     return np.arange(len(begins)) + begins, np.repeat(np.arange(len(which)), lengths)
 
 
+def numbers_of(names: list[str], some: list[str]) -> Int64Array:
+    """Return the index of each of some names."""
+    index = {name: number for number, name in enumerate(names)}
+    return int64_array([index[name] for name in some])
+
+
+# --- The sums of their scores. Boards are made of floats that estimate these; a sum is computed exactly only where the
+# floats leave a doubt.
+
+
+class ContestSums(NamedTuple):
+    """The sums of all scores in contests of one rule set, of which no participant in a contest has both kinds.
+
+    people: see `score_sums.owners_of`. terms: computes the terms of a sum with bounds if these leave a doubt.
+    """
+
+    facts: Facts
+    names: Sequence[str]
+    questions: Questions
+    sums: SummedScores
+    bounds: BoundedScores
+    people: int
+    terms: TermsOf
+
+    @property
+    def contests(self) -> list[Contest]:
+        """The contests."""
+        return [self.facts.contests[name] for name in self.names]
+
+    def tallies(self) -> dict[str, Tally]:
+        """Return the exact tally of each contest."""
+        questions, consensus = self.questions, len(self.facts.participant_codes.codes)
+        rules = self.contests[0].opened.rules
+        exact = tallies_of_sums(rules, questions, self.sums, consensus, questions.contest)
+        # The last contests may have no question, and then no tally yet.
+        exact += [Tally({}, NO_SCORES, {})] * (len(self.names) - len(exact))
+        tallies = dict(zip(self.names, exact, strict=True))
+        for number, tally in tallies_of_bounds(self.bounds, consensus, self.people, self.terms).items():
+            tallies[self.names[number]] = tallies[self.names[number]].plus(tally)
+        return tallies
+
+    def standings(self) -> Standings:
+        """Return the standings in the contests."""
+        rules = self.contests[0].opened.rules
+        if rules.imputation == "none" and rules.total not in KIND_TOTALS:
+            return self._standings()
+        return standings_of(self.facts, self.names, self.contests, [*self.tallies().values()])
+
+    def _standings(self) -> Standings:
+        contests, groups = self.contests, group_questions(self.questions)
+        rules, (keys, score, covered, weight, count) = contests[0].opened.rules, self._by_owner(groups)
+        contest, person = np.divmod(keys, self.people)
+        counting = np.flatnonzero(self.questions.weight > 0)
+        contest_of, group_of = self.questions.contest[counting], groups.group_of[counting]
+        whole = np.maximum(_added(contest_of, self.questions.weight[counting], len(contests)), 1)
+        shares = [(each.weight * each.attainable).as_integer_ratio() for each in groups.groups]
+        ones = Rated(WideInt.from_int64(np.ones_like(counting)), [(above, below * WEIGHT) for above, below in shares])
+        attainable = estimated_sums(len(contests), contest_of, group_of, [ones])
+        whole_weight = Estimated.of_integers(whole, WEIGHT)
+        divisors = {"weight": Estimated.of_integers(weight, WEIGHT), "covered": covered}
+        _, _, divisor, floored = TOTALS[rules.total]
+        if divisor != 1:
+            over = divisors.get(str(divisor), Estimated.of_integers(count, 1))
+            score = score.divided_by(over.at_least(rules.least_coverage) if floored else over)
+        return Standings(
+            self.names,
+            contests,
+            contest,
+            person,
+            score,
+            covered.divided_by(whole_weight.rows(contest)),
+            count,
+            np.bincount(contest_of, minlength=len(contests)),
+            attainable.divided_by(whole_weight),
+        )
+
+    def _by_owner(self, groups: QuestionGroups) -> tuple[Int64Array, Estimated, Estimated, Int64Array, Int64Array]:
+        """Return the owners, rising, and of each the sums of scores and coverages, of weights and of questions."""
+        rules, (rows, over) = self.contests[0].opened.rules, self.sums
+        keys, owner = distinct(owners_of(self.questions, rows, self.people))
+        score, covered = (
+            estimated_sums(len(keys), owner, *terms)
+            for terms in (score_terms(rules, groups, rows), coverage_terms(groups, rows))
+        )
+        weight = _added(owner, weights_of(groups)[rows.question] * over, len(keys))
+        count = _added(owner, over, len(keys))
+        if not len(self.bounds.key):
+            return keys, score, covered, weight, count
+        more, slot = np.divmod(self.bounds.key, SLOTS)
+        owners, number = distinct(more)
+        late = Estimated(*bounded_estimates(self.bounds.sums), partial(sums_within, self.bounds, self.terms))
+        both = np.concatenate([keys, owners])
+        order = np.argsort(both)
+        weight = np.concatenate([weight, _added(number, self.bounds.weight, len(owners))])[order]
+        count = np.concatenate([count, _added(number, self.bounds.over, len(owners))])[order]
+        scores, coverages = np.flatnonzero(slot != COVERAGE), np.flatnonzero(slot == COVERAGE)
+        score = score.followed_by(late.rows(scores).run_sums(run_starts(number[scores]))).rows(order)
+        covered = covered.followed_by(late.rows(coverages)).rows(order)
+        return both[order], score, covered, weight, count
+
+
+def _added(owner: Int64Array, numbers: Int64Array, owners: int) -> Int64Array:
+    """Return the sum of the numbers of each owner."""
+    sums = np.zeros(owners, np.int64)
+    np.add.at(sums, owner, numbers)
+    return sums
+
+
+def count_people(facts: Facts) -> int:
+    """Return how many can have a score: participants and reference forecasters."""
+    return len(facts.participant_codes.codes) + len(REFERENCE_ROWS)
+
+
+def no_terms(owner: int, slot: int) -> list[tuple[int, int]]:
+    """Return the terms of a sum with bounds where none has them."""
+    raise KeyError((owner, slot))
+
+
+# --- Their Brier samples.
+
+
 def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
     """Return the Brier samples of contests with the same rule set."""
     like = first_alike(facts, names)
@@ -145,7 +267,7 @@ def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
     contest, question, sample, owners = sample_contests(facts, [facts.contests[name] for name in unlike], chunk)
     if len(unlike) < len(names):
         order = stable_order(contest)
-        index, contest = _rows_of_each(contest[order], _numbers(unlike, like))
+        index, contest = _rows_of_each(contest[order], numbers_of(unlike, like))
         question, sample = question[order[index]], sample.take(order[index])
     return SampledGroup(names, like, contest, question, sample, owners)
 
@@ -260,182 +382,3 @@ def answered_at(facts: Facts, contest: Contest, questions: Questions) -> Int64Ar
             settled[row.question] = row.position
     answered: Int64Array = settled[questions.code]
     return answered
-
-
-# --- Sums of scores, which the parts of all questions add to: exact, or with bounds where they would be too many.
-#
-# Where questions are alike, a participant has few sums. Where lengths differ, a participant has one for each question;
-# these are then added up with bounds on the error. If the bounds leave a doubt about a participant's
-# rank or digits, the sums of this participant are computed again.
-
-
-MOST_WAITING = 1 << 20  # sums that wait to be added up
-MOST_KEPT = 1 << 21  # sums that are kept without bounds: 0.2 GB
-
-
-class SumRows(NamedTuple):
-    """Sums of scores in contests of one rule set. names: of the contests. contest: index of each row's.
-
-    question: code. sums: `question` in their rows has no meaning here. bounds: of participants with many sums; their
-    owners are numbered as by `score_sums.owners_of`, with as many people as `count_people` returns.
-    """
-
-    names: list[str]
-    contest: Int64Array
-    question: Int64Array
-    sums: SummedScores
-    bounds: BoundedScores
-
-
-Again = Callable[[], Iterable[SumRows]]  # computes all sums of all questions again, without bounds
-
-
-def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
-    """Return whether the sums of scores on all questions can be more than are kept without bounds.
-
-    counts: how many forecasts each question has, by code.
-    """
-    people, most = count_people(facts), 0
-    entered = sum(int(counts[[*contest.entries]].sum()) for contest in facts.contests.values() if contest.entries)
-    if entered <= MOST_KEPT:
-        return False
-    for names in contests_by_rules(facts, sorted(facts.contests)):
-        contests = [facts.contests[name] for name in names]
-        questions = scored_questions(facts, *contests)
-        most += min(count_alike(contests[0].opened.rules, questions) * people, int(counts[questions.code].sum()))
-    return most > MOST_KEPT
-
-
-def sums_of_group(facts: Facts, group: ScoredGroup, *, bounded: bool) -> SumRows:
-    """Return the sums of scores. bounded: a participant with many sums in a contest gets bounds, if they fit."""
-    sums, bounds = summed(group.rules, group.questions, group.rows), NO_BOUNDS
-    if bounded:
-        with suppress(OverflowError):
-            sums, bounds = with_bounds(group.rules, group.questions, sums, count_people(facts))
-    question = sums.rows.question
-    return SumRows(group.names, group.questions.contest[question], group.questions.code[question], sums, bounds)
-
-
-class AddedScores:
-    """Sums of the scores in contests of one rule set, which parts add to."""
-
-    def __init__(self, facts: Facts, names: list[str], again: Again | None) -> None:
-        """names: of the contests. again: used if bounds leave a doubt; None if no sum has bounds."""
-        contests = [facts.contests[name] for name in names]
-        self._names, self._rules, self._again = names, contests[0].opened.rules, again
-        self._facts, self._width, self._people = facts, len(facts.questions), count_people(facts)
-        self._questions = scored_questions(facts, *contests)
-        self._sums, self._bounds = NO_SUMS, NO_BOUNDS
-        self._waiting: list[tuple[SummedScores, BoundedScores]] = []
-        self._waits = 0  # how many sums wait
-        self._are_too_large = False  # for bounds: all are computed again, and none is kept until then
-        self._marked: set[int] = set()  # owners that are marked: their bounds leave a doubt
-        self._exact: list[SummedScores] = []  # theirs, computed again
-
-    def add(self, parts: Iterable[SumRows]) -> None:
-        """Add those of a part that are of these contests."""
-        for sums, bounds in self._renumbered(parts):
-            self._waiting.append((sums, bounds))
-            self._waits += len(sums.over) + len(bounds.over)
-        if self._waits > max(MOST_WAITING, len(self._sums.over) + len(self._bounds.over)):
-            self._add_up()
-
-    def total(self) -> ContestSums:
-        """Return all sums together, once there are no doubts."""
-        self._add_up()
-        return self._total(self._terms)
-
-    def _total(self, terms: TermsOf) -> ContestSums:
-        return ContestSums(self._facts, self._names, self._questions, self._sums, self._bounds, self._people, terms)
-
-    def _renumbered(self, parts: Iterable[SumRows]) -> Iterator[tuple[SummedScores, BoundedScores]]:
-        """Yield sums with the index that their questions and contests have here."""
-        for part in parts:
-            if part.names[0] in self._names:
-                number = _numbers(self._names, part.names)
-                question = self._question_indices(number[part.contest], part.question)
-                contest, owner = np.divmod(part.bounds.key, self._people * SLOTS)
-                bounds = part.bounds._replace(key=number[contest] * self._people * SLOTS + owner)
-                yield part.sums._replace(rows=part.sums.rows._replace(question=question)), bounds
-
-    def _add_up(self) -> None:
-        """Add up what waits; of one owner, either all sums have bounds or none has."""
-        if not self._waiting:
-            return
-        sums, several = zip((self._sums, self._bounds), *self._waiting, strict=True)
-        self._waiting, self._waits = [], 0
-        if self._are_too_large:
-            return
-        self._sums = added(self._rules, self._questions, joined_sums(sums))
-        if self._again is not None:
-            try:
-                bounds = joined_bounds(several)
-                owners = np.unique(bounds.key // SLOTS)
-                self._sums, more = with_bounds(self._rules, self._questions, self._sums, self._people, owners)
-                self._bounds = joined_bounds([bounds, more])
-            except OverflowError:
-                self._sums, self._bounds, self._are_too_large = NO_SUMS, NO_BOUNDS, True
-
-    def _question_indices(self, contest: Int64Array, question: Int64Array) -> Int64Array:
-        """Return the index of rows' questions. contest: index. question: code."""
-        questions, width = self._questions, self._width
-        indices: Int64Array = np.searchsorted(questions.contest * width + questions.code, contest * width + question)
-        return indices
-
-    # --- sums whose bounds leave a doubt
-
-    def has_doubts(self, look: Callable[[ContestSums], object]) -> bool:
-        """Return whether sums have to be computed again, which `read_again` and `settle` then take.
-
-        look: a trial build of the boards. Where bounds do not decide a comparison, it sees their midpoint, and the
-        participant is marked for exact computation.
-        """
-        self._add_up()
-        self._marked = set()
-        if not self._are_too_large and len(self._bounds.key):
-            look(self._total(self._middle))
-        return self._are_too_large or bool(self._marked)
-
-    def read_again(self, parts: Iterable[SumRows]) -> None:
-        """Take the sums of the participants in doubt from a part that was computed again, without bounds."""
-        marked = int64_array(sorted(self._marked))
-        for sums, _ in self._renumbered(parts):
-            self._exact.append(sums if self._are_too_large else self._of(sums, marked))
-
-    def settle(self) -> None:
-        """Replace the sums with bounds of the marked participants by their exact sums."""
-        self._sums = added(self._rules, self._questions, joined_sums([self._sums, *self._exact]))
-        stays = np.isin(self._bounds.key // SLOTS, int64_array(sorted(self._marked)), invert=True)
-        self._bounds = self._bounds.where(stays)
-        self._exact, self._are_too_large = [], False
-
-    def _middle(self, owner: int, slot: int) -> list[tuple[int, int]]:
-        """Note that the bounds of a sum leave a doubt; return the number in the middle of them."""
-        self._marked.add(owner)
-        return [self._bounds.sums.middle(int(np.searchsorted(self._bounds.key, owner * SLOTS + slot)))]
-
-    def _terms(self, owner: int, slot: int) -> Iterator[tuple[int, int]]:
-        """Yield the terms of a sum, computed again for a table that `look` did not build."""
-        sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._renumbered_again())])
-        rows, groups = sums.rows, group_questions(self._questions)
-        if slot == COVERAGE:
-            rate_of, columns = coverage_terms(groups, rows)
-        else:
-            rows = rows.rows(np.flatnonzero(kinds_of(groups)[rows.question] == slot))
-            rate_of, columns = score_terms(self._rules, groups, rows)
-        for column in columns:
-            yield from column.terms(rate_of, np.arange(len(rate_of)))
-
-    def _renumbered_again(self) -> Iterator[tuple[SummedScores, BoundedScores]]:
-        return self._renumbered(self._again() if self._again is not None else ())
-
-    def _of(self, sums: SummedScores, owners: Int64Array) -> SummedScores:
-        """Return the sums of some owners."""
-        chosen = np.flatnonzero(np.isin(owners_of(self._questions, sums.rows, self._people), owners))
-        return SummedScores(sums.rows.rows(chosen), sums.over[chosen])
-
-
-def _numbers(names: list[str], some: list[str]) -> Int64Array:
-    """Return the index of each of some names."""
-    index = {name: number for number, name in enumerate(names)}
-    return int64_array([index[name] for name in some])

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.boards.estimates import SHARE_UNITS, near_shares
 from forecast_ledger.projections.boards.leaderboard import BoardRow, Boards
-from forecast_ledger.projections.core.arrays import run_starts
+from forecast_ledger.projections.core.arrays import int64_array, run_starts
 from forecast_ledger.projections.core.late_fractions import LateFraction, bounds_of, integers_in_proportion
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
+
+SHARE_UNITS = 10**9  # units in 1
+_MOST_UNITS = 1 << 52  # of a pool that is divided by estimates
 
 
 class Prize(NamedTuple):
@@ -39,24 +41,32 @@ class Shares(NamedTuple):
 
 
 def divide_pools(boards: Boards) -> Shares:
-    """Divide the pools of contests; see `divide_pool`, which divides those in doubt."""
-    none = Shares([0] * len(boards.person), [0] * len(boards.person))
+    """Divide the pools of contests by estimates of takes, and those in doubt by takes; see `divide_pool`."""
+    shares = Shares([0] * len(boards.person), [0] * len(boards.person))
     paid = np.flatnonzero(boards.excluded == 0)
     if boards.take is None or not len(paid):
-        return none
+        return shares
     paid = paid[np.lexsort((boards.by_id[paid], boards.contest[paid]))]
     starts = run_starts(boards.contest[paid])
     contests = boards.contest[paid][starts].tolist()
-    takes, pools = boards.take.rows(paid), [boards.contests[number] for number in contests]
-    share, prize, certain = near_shares(takes, starts, pools)
+    opened, rules = [boards.contests[number].opened for number in contests], boards.contests[0].opened.rules
+    counts = int64_array([min(each.pool // each.payable_unit, _MOST_UNITS) for each in opened])
+    estimated = boards.take.rows(paid).shares(starts)
+    near, doubtful = estimated.nearest(SHARE_UNITS)
+    parts, certain = estimated.apportioned(starts, counts)
+    certain &= (counts < _MOST_UNITS) & (not rules.least_prize_micros)
+    certain[np.searchsorted(starts, doubtful, "right") - 1] = False
     ends = [*starts[1:].tolist(), len(paid)]
     for number, begin, end, is_certain in zip(contests, starts.tolist(), ends, certain.tolist(), strict=True):
-        if not is_certain:
+        if is_certain:
+            share, unit = near[begin:end].tolist(), boards.contests[number].opened.payable_unit
+            prize = [part * unit for part in parts[begin:end].tolist()]
+        else:
             every = divide_pool(boards.contests[number], boards.rows_of(number))
-            share[begin:end], prize[begin:end] = [each.share for each in every], [each.prize for each in every]
-    for row, *both in zip(paid.tolist(), share, prize, strict=True):
-        none.share[row], none.prize[row] = both
-    return none
+            share, prize = [each.share for each in every], [each.prize for each in every]
+        for row, *both in zip(paid[begin:end].tolist(), share, prize, strict=True):
+            shares.share[row], shares.prize[row] = both
+    return shares
 
 
 def divide_pool(contest: Contest, rows: list[BoardRow]) -> list[Prize]:

@@ -167,6 +167,45 @@ class Estimated(NamedTuple):
         floored = np.maximum(self.values, least)
         return Estimated(floored, self.guards, lambda rows: [max(Fraction(least), each) for each in self.exact(rows)])
 
+    def shares(self, starts: Int64Array) -> "Estimated":
+        """Return the share of each number, not below 0, in the sum of its run; starts: see `WideInt.run_sums`.
+
+        >>> Estimated.of_integers(np.array([1, 3, 0, 5]), 1).shares(np.array([0, 2])).values
+        array([0.25, 0.75, 0.  , 1.  ])
+        """
+        run = _runs(starts, len(self.values))
+        positive = self.values + self.guards > 0  # or may be
+        shares = self.divided_by(self.run_sums(starts).rows(run))
+        alone = (np.add.reduceat(positive, starts, dtype=np.int64) <= 1)[run]  # it has all, if it is not 0
+        guards = np.where(positive & (self.values <= self.guards), np.inf, 0.0)
+        return Estimated(np.where(alone, positive, shares.values), np.where(alone, guards, shares.guards), shares.exact)
+
+    def apportioned(self, starts: Int64Array, counts: Int64Array) -> tuple[Int64Array, BoolArray]:
+        """Divide units by these shares, as `proportions.apportion` does; return the parts, and which runs are certain.
+
+        counts: how many units each run divides, below 2^52; none if every share is 0.
+
+        >>> shares = Estimated.of_integers(np.array([1, 1, 1, 0]), 3)
+        >>> [column.tolist() for column in shares.apportioned(np.array([0, 3]), np.array([100, 7]))]
+        [[34, 33, 33, 0], [False, True]]
+        """
+        run, sizes = _runs(starts, len(self.values)), np.diff(starts, append=len(self.values))
+        counts = np.where(np.maximum.reduceat(self.values + self.guards, starts) > 0, counts, 0)
+        quota = self.values * counts[run]
+        with np.errstate(invalid="ignore"):  # a guard may be infinite, and there may be no units
+            slack = self.guards * counts[run] * 1.001 + quota * PRODUCT
+        least = np.floor(quota)
+        rest, parts = quota - least, least.astype(np.int64)
+        left = counts - np.add.reduceat(parts, starts)
+        order = np.lexsort((-rest, run))  # stable: equal remainders in order
+        parts[order] += np.arange(len(run)) - starts[run] < left[run]
+        # A quota that may be on either side of an integer gets the same part from both: what it loses, it has left.
+        certain = np.add.reduceat(slack, starts) < 0.25
+        cut = np.flatnonzero((left > 0) & (left < sizes))
+        last = starts[cut] + left[cut] - 1
+        certain[cut] &= rest[order[last]] - rest[order[last + 1]] > 2.001 * np.maximum.reduceat(slack, starts)[cut]
+        return parts, certain
+
     def nearest(self, units: int) -> tuple[Int64Array, Int64Array]:
         """Return what `round_estimates` returns, in 1/units."""
         scaled = self.values * units
@@ -208,6 +247,11 @@ class Estimated(NamedTuple):
             order[begin : begin + size] = rows[places]
             first[begin + 1 : begin + size] = [worths[one] != worths[next_one] for one, next_one in pairwise(places)]
         return order, first
+
+
+def _runs(starts: Int64Array, count: int) -> Int64Array:
+    """Return the index of the run of each number."""
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=count))
 
 
 def _estimate(number: Fraction) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
 from forecast_ledger.projections.boards.brier import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
+    ContestSums,
     SampledGroup,
     ScoredGroup,
     SummedSamples,
@@ -15,7 +16,6 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
-from forecast_ledger.projections.boards.contest_sums import ContestSums
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts, Intervals, intervals

@@ -9,17 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import NEVER_LATE
+from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
 from forecast_ledger.projections.boards.brier import BrierSums, GroupSums, OwnerSums
-from forecast_ledger.projections.boards.contest_groups import (
-    MOST_WAITING,
-    AddedScores,
-    SummedSamples,
-    SumRows,
-    add_samples,
-    contests_by_rules,
-    sums_of_group,
-)
-from forecast_ledger.projections.boards.contest_sums import ContestSums
+from forecast_ledger.projections.boards.contest_groups import ContestSums, SummedSamples, add_samples, contests_by_rules
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.columns import Ids, Values, join_values, used_ids
 from forecast_ledger.projections.core.wide_int import WideInt

@@ -17,7 +17,6 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.ledger.model.rules import LEVELS, PRESETS, Level, RuleSet
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup, score_group
-from forecast_ledger.projections.boards.estimates import near_shares
 from forecast_ledger.projections.boards.leaderboard import TAKES, published_take
 from forecast_ledger.projections.boards.score_sums import COVERAGE, with_bounds
 from forecast_ledger.projections.core.arrays import int64_array
@@ -334,6 +333,7 @@ TAKEN = st.tuples(
 @example([[(Fraction(1), 4e-12), (Fraction(1), 0), (Fraction(1), 2e-12)]], 3 * 10**12)  # off by a whole cent
 @example([[(Fraction(1), 1e-15), (Fraction(2 * NANOS - 1), 0)]], 7)  # a share of half a unit
 @example([[(Fraction(0), 1e-11)]], 7)  # a take that may be 0, and is
+@example([[(Fraction(1), 2.0**-39), (1 - Fraction(1, 1 << 40), 0)]], 1 << 42)  # off by one, and none is left over
 def test_shares_that_are_certain_are_those_of_plain_fractions(
     boards: list[list[tuple[Fraction, float]]], units: int
 ) -> None:
@@ -341,13 +341,17 @@ def test_shares_that_are_certain_are_those_of_plain_fractions(
     rows = [row for board in boards for row in board]
     starts = int64_array([sum(map(len, boards[:number])) for number in range(len(boards))])
     takes = loosened([take for take, _ in rows], [guard for _, guard in rows])
-    cup = structs.replace(_season().contests["cup"].opened, pool=units * CENT, payable_unit=CENT)
-    share, prize, certain = near_shares(takes, starts, [replace(_season().contests["cup"], opened=cup)] * len(boards))
+    shares = takes.shares(starts)
+    share, doubtful = shares.nearest(NANOS)
+    parts, certain = shares.apportioned(starts, np.full(len(boards), units))
+    certain[np.searchsorted(starts, doubtful, "right") - 1] = False
     for first, board, is_certain in zip(starts.tolist(), boards, certain.tolist(), strict=True):
         exact = {str(number): take for number, (take, _) in enumerate(board)}
         whole, amounts = sum(exact.values()) or 1, oracle.largest_remainder(units, exact)
         if is_certain:
-            assert share[first : first + len(board)] == [round(take * NANOS / whole) for take in exact.values()]
-            assert prize[first : first + len(board)] == [amount * CENT for amount in amounts.values()]
+            assert share[first : first + len(board)].tolist() == [
+                round(take * NANOS / whole) for take in exact.values()
+            ]
+            assert parts[first : first + len(board)].tolist() == [*amounts.values()]
         else:
             assert sum(take > 0 for take in exact.values()) > 1 or any(guard for _, guard in board)

@@ -17,8 +17,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import PRESETS
-from forecast_ledger.projections.boards import contest_groups, estimates, score_sums, totals
-from forecast_ledger.projections.boards.contest_groups import MOST_WAITING, AddedScores, SumRows
+from forecast_ledger.projections.boards import added_scores, estimates, score_sums, totals
+from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows
 from forecast_ledger.projections.core import wide_int
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.late_fractions import FEW
@@ -93,7 +93,7 @@ def test_every_table_of_any_log_is_made_of_its_parts(
 ) -> None:
     """Several contests, rule sets, references and kinds of questions; sums are added up at any time."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (question_parts, contest_groups):
+        for module in (question_parts, added_scores):
             patch.setattr(module, "MOST_WAITING", sums)
         check(oracle.facts_in(oracle.attempted(commands)[0]), random, most)
 
@@ -112,7 +112,7 @@ def test_boards_of_any_log_are_made_of_sums_with_bounds(  # noqa: PLR0917 - what
 ) -> None:
     """However few sums one has to have, and however far apart the bounds are: a doubt has all computed again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contest_groups, "MOST_WAITING", waiting)
+        patch.setattr(added_scores, "MOST_WAITING", waiting)
         patch.setattr(score_sums, "FEW", few)
         for module in (totals, score_sums, estimates, wide_int):
             patch.setattr(module, "QUOTIENT_BITS", places)
@@ -124,7 +124,7 @@ def test_sums_of_many_parts_are_added_up_as_they_come(monkeypatch: pytest.Monkey
 
     Ada and bo forecast on each of twenty questions, which are as many parts with two rows each.
     """
-    monkeypatch.setattr(contest_groups, "MOST_WAITING", 6)
+    monkeypatch.setattr(added_scores, "MOST_WAITING", 6)
     said: list[AnyCommand] = [contest()]
     for question in [f"q{number:02}" for number in range(20)]:
         said += asked(question, {"ada": "0.7", "bo": "0.7"})
@@ -258,8 +258,8 @@ def test_bounds_are_for_sums_that_can_be_many(
     questions = story()
     counts = np.full(len(questions.questions), forecasts)
     for kept, has_many in ((most, False), (most - 1, True)):
-        monkeypatch.setattr(contest_groups, "MOST_KEPT", kept)
-        assert contest_groups.has_many_sums(questions, counts) == has_many
+        monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
+        assert added_scores.has_many_sums(questions, counts) == has_many
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_bounds_are_for_sums_that_can_be_many(
         (score_sums, "wide_quotient_sums", lambda _: True),  # in all parts
         (score_sums, "wide_quotient_sums", lambda count: count > 4),  # after some parts had bounds
         (score_sums, "wide_quotient_sums", lambda count: count == 3),  # in one part, whose sums get bounds later
-        (contest_groups, "joined_bounds", lambda count: count == 3),  # where parts are added up, before others are
+        (added_scores, "joined_bounds", lambda count: count == 3),  # where parts are added up, before others are
     ],
 )
 def test_sums_that_are_too_large_for_bounds_are_computed_again(
@@ -286,7 +286,7 @@ def test_sums_that_are_too_large_for_bounds_are_computed_again(
 
     monkeypatch.setattr(module, name, overflow)
     monkeypatch.setattr(score_sums, "FEW", 2)
-    monkeypatch.setattr(contest_groups, "MOST_WAITING", 0)
+    monkeypatch.setattr(added_scores, "MOST_WAITING", 0)
     cached = in_parts(facts, divided(facts, Random(3), 4), Random(4), bounded=True)
     assert summarize_tables(replace(facts, held=NONE), cached) == expected
     assert failed

@@ -20,8 +20,8 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.boards import contest_groups, score_sums
-from forecast_ledger.projections.boards.contest_groups import MOST_KEPT
+from forecast_ledger.projections.boards import added_scores, score_sums
+from forecast_ledger.projections.boards.added_scores import MOST_KEPT
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.projections.tables.question_parts import QuestionPart, needed
@@ -107,7 +107,7 @@ def test_every_table_is_the_same_for_any_number_of_processes_or_threads(
 
     kept: how many sums of scores are kept without bounds; if there are more, all have bounds.
     """
-    monkeypatch.setattr(contest_groups, "MOST_KEPT", kept)
+    monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
     monkeypatch.setattr(score_sums, "FEW", 0)
     monkeypatch.setitem(
         ENGINES, engine, in_processes(count) if engine == "processes" else partial(threads, count=count)
