@@ -1,19 +1,22 @@
 """Brier scores of binary questions: their forecasts, exact sums of these, aggregates, and calibration by bins."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.projections.boards.estimates import near_brier
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts, stable_order
+from forecast_ledger.projections.core.columns import POINTS, Values
+from forecast_ledger.projections.core.estimates import Estimated
+from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Entry, Facts
 from forecast_ledger.projections.scores.score_terms import terms_in_chunks
@@ -24,6 +27,7 @@ _VALUE_BITS = 30  # 1e9 < 2^30
 _VALUE = (1 << _VALUE_BITS) - 1
 _COUNT_BITS = 27  # of an owner's rows
 _AT_ONCE = 1 << 20  # groups of equal forecasts
+_NONE = Fraction(0)
 
 
 class Sample(NamedTuple):
@@ -110,7 +114,7 @@ class Counts(NamedTuple):
     squares: int = 0
     consensus: int = 0
     lacking: int = 0
-    mixed: Fraction = Fraction(0)
+    mixed: Fraction = _NONE
 
 
 def sums_of(sample: Sample) -> BrierSums:
@@ -175,7 +179,7 @@ def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
         for (number, *counts), others in zip(
             rows, owner_sums, strict=False
         ):  # `owner_sums` goes on with the next owners
-            counts_of[number] = Counts._make([*counts, *others, within[number]])
+            counts_of[number] = Counts._make([*counts, *others, within.get(number, _NONE)])
     return counts_of
 
 
@@ -210,8 +214,8 @@ def owners_of_keys(groups: Int64Array) -> Int64Array:
     return groups >> _VALUE_BITS
 
 
-def _mixed(owner: Int64Array, m: Int64Array, k: Int64Array) -> defaultdict[int, Fraction]:
-    """Return, by owner, Σ k (m - k) / m over groups of m equal forecasts of which k came true; 0 if absent.
+def _mixed(owner: Int64Array, m: Int64Array, k: Int64Array) -> dict[int, Fraction]:
+    """Return, by owner, Σ k (m - k) / m over groups of m equal forecasts of which k came true, unless it is 0.
 
     Groups of the same size are summed as integers. Groups in which all or none came true add nothing.
     """
@@ -221,10 +225,10 @@ def _mixed(owner: Int64Array, m: Int64Array, k: Int64Array) -> defaultdict[int, 
     order = stable_order(key)
     key, products = key[order], products[order]
     starts = run_starts(key)
-    by_owner: defaultdict[int, Fraction] = defaultdict(Fraction)
+    by_owner: dict[int, Fraction] = {}
     for group_key, total in zip(key[starts].tolist(), _totals(products, starts).tolist(), strict=True):
         number, size = divmod(group_key, 1 << _COUNT_BITS)
-        by_owner[number] += Fraction(total, size)
+        by_owner[number] = by_owner.get(number, _NONE) + Fraction(total, size)
     return by_owner
 
 
@@ -253,7 +257,7 @@ def sample_contests(
     If the rule set does not sample at a spot, the forecasts are those that stood when scored time ended.
     Returns the index of the contest and the question code of each row, the sample, and the number of owners.
     """
-    spot = [_binary(facts, contest) for contest in contests]
+    spot = _binary(facts, contests)
     consensus = len(facts.participant_codes.codes)
     questions = scored_questions(facts, *spot)
     parts = [
@@ -272,38 +276,46 @@ def sample_contests(
     )
 
 
-def at_one_instant(facts: Facts, contest: Contest, counts: Callable[[QuestionOpened], bool]) -> Contest:
-    """Return the contest with some of its questions that count, under rules that sample them at one instant.
+def at_one_instant(
+    facts: Facts, contests: Sequence[Contest], counts: Callable[[QuestionOpened], bool], **others: Any
+) -> list[Contest]:
+    """Return contests with some of their questions that count, under rules that sample them at one instant.
 
-    There is no reference, and no row of a reference forecaster. counts: says which questions these are.
+    There is no reference, and no row of a reference forecaster. contests: of one rule set. counts: says which questions
+    these are. others: fields of the rule set, and their values.
     """
-    rules = structs.replace(
-        contest.opened.rules, reference="none", sampling="spot", scale="plain", reference_rows=(), payouts="unscored"
-    )
+    at_once = {"reference": "none", "sampling": "spot", "scale": "plain", "reference_rows": (), "payouts": "unscored"}
+    rules = structs.replace(contests[0].opened.rules, **at_once | others)
+    return [
+        replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=_sampled(facts, contest, counts))
+        for contest in contests
+    ]
+
+
+def _sampled(facts: Facts, contest: Contest, counts: Callable[[QuestionOpened], bool]) -> dict[int, Entry]:
     last = contest.as_of(facts)
-    entries = {
+    return {
         code: entry._replace(spot_at=_one_instant(contest, entry, facts.question_as_of(code, last).closes_at), spots=())
         for code, entry in contest.entries.items()
         if counts(facts.questions[code]) and entry.weight
     }
-    return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
 
 
-def _binary(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with its binary questions that count, at one instant; they are scored by Brier score.
+def _binary(facts: Facts, contests: Sequence[Contest]) -> list[Contest]:
+    """Return contests with their binary questions that count, at one instant, scored by Brier score.
 
     So is the consensus.
     """
-    sampled = at_one_instant(facts, contest, lambda question: question.kind == "binary")
-    rules = structs.replace(
-        sampled.opened.rules,
+    return at_one_instant(
+        facts,
+        contests,
+        lambda question: question.kind == "binary",
         kernel="brier",
         cdf_kernel="none",
         quantile_kernel="none",
         score_consensus=True,
         least_probability_ppm=0,
     )
-    return replace(sampled, opened=structs.replace(sampled.opened, rules=rules))
 
 
 def _one_instant(contest: Contest, entry: Entry, closes_at: int) -> int | None:
@@ -356,10 +368,10 @@ class Aggregate(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Two means over contests, which can differ if contests differ in size; None without any score."""
+    """Two means over contests, which can differ if contests differ in size."""
 
-    pooled_brier: Fraction | None
-    mean_of_contest_means: Fraction | None
+    pooled_brier: Fraction
+    mean_of_contest_means: Fraction
 
 
 class Bin(NamedTuple):
@@ -407,6 +419,7 @@ INTERPRETATION = (
     BrierBand(Fraction(25, 100), Fraction(40, 100), "Poor"),
     BrierBand(Fraction(40, 100), None, "Very Poor"),
 )
+_BELOW = [(int((upper or 2) * PROBABILITY**2), words) for _, upper, words in INTERPRETATION[1:]]  # 1e-18
 
 
 def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
@@ -434,20 +447,39 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     return by_owner
 
 
-def brier_means(contests: Iterable[Aggregate]) -> Means:
+def published(counts: Sequence[Counts]) -> list[Values]:
+    """Return columns of the fields of aggregates that follow n, each number rounded half-even once, 1e-9, or None.
+
+    counts: of owners who have a row. Floats decide a digit where they are certain.
+
+    >>> published([Counts(n=2, happened=1, squares=2 * 10**17, lacking=1)])[:4]
+    [[100000000], [500000000], [100000000], [250000000]]
+    """
+    near, guards, missing = near_brier(np.array([*counts], object).reshape(-1, 6).T)
+    size = len(counts)
+
+    def exact(numbers: Int64Array) -> list[Any]:
+        field, row = np.divmod(numbers, size)
+        return [aggregate(counts[each])[1 + which] for each, which in zip(row.tolist(), field.tolist(), strict=True)]
+
+    numbers: list[int | None] = [*Estimated(near.reshape(-1), guards.reshape(-1), exact).rounded(POINTS)]
+    for number in np.flatnonzero(missing).tolist():
+        numbers[number] = None
+    return [numbers[field * size : (field + 1) * size] for field in range(len(near))]
+
+
+def brier_means(contests: Iterable[Counts]) -> Means:
     """Return the mean of all scores of one owner, and the mean of the means of the contests.
 
-    contests: one aggregate for each contest. Contests without a score count in neither mean.
+    contests: the counts of each, at least one of them with a score; one without counts in neither mean.
     Source: the pooled mean is in Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts".
 
-    >>> brier_means([Aggregate(3, Fraction(1, 10)), Aggregate(1, Fraction(1, 2)), Aggregate(0)])
+    >>> brier_means([Counts(n=3, squares=3 * 10**17), Counts(n=1, squares=5 * 10**17), Counts()])
     Means(pooled_brier=Fraction(1, 5), mean_of_contest_means=Fraction(3, 10))
     """
-    scored = [(contest.n, contest.brier) for contest in contests if contest.brier is not None]
-    if not scored:
-        return Means(None, None)
-    pooled = Fraction(sum(n * brier for n, brier in scored), sum(n for n, _ in scored))
-    return Means(pooled, Fraction(sum(brier for _, brier in scored), len(scored)))
+    scored = [(each.squares, each.n) for each in contests if each.n]
+    pooled = Fraction(sum(squares for squares, _ in scored), sum(n for _, n in scored) * PROBABILITY**2)
+    return Means(pooled, sum_of_terms(scored) * Fraction(1, len(scored) * PROBABILITY**2))
 
 
 def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> list[Bin]:
@@ -506,18 +538,18 @@ def wilson(happened: int, n: int, squares: int | None = None) -> tuple[int, int]
     return _nanos(_DIGITS.subtract(middle, spread), width), _nanos(_DIGITS.add(middle, spread), width)
 
 
-def interpretation(brier: Fraction) -> str:
-    """Return the words of INTERPRETATION for a mean Brier score. A forecaster who always gives 50% scores 0.25, "Poor".
+def interpretation(squares: int, n: int) -> str:
+    """Return the words of INTERPRETATION for the mean of n > 0 Brier scores, of which the sum is given, 1e-18.
 
-    Raises:  ValueError if the score is outside [0, 1].
+    A forecaster who always gives 50% scores 0.25, "Poor".
+    Raises:  ValueError if the mean is outside [0, 1].
 
-    >>> [interpretation(Fraction(percent, 100)) for percent in (0, 9, 10, 40)]
+    >>> [interpretation(percent * 10**16, 1) for percent in (0, 9, 10, 40)]
     ['Perfect', 'Excellent', 'Good', 'Very Poor']
     """
-    if not 0 <= brier <= 1:
-        raise ValueError(f"a Brier score must be from 0 to 1, not {brier}")
-    fitting = (row for row in INTERPRETATION if brier == row.lower or row.upper is None or brier < row.upper)
-    return next(fitting).words
+    if not 0 <= squares <= n * PROBABILITY**2:
+        raise ValueError(f"a Brier score must be from 0 to 1, not {Fraction(squares, n * PROBABILITY**2)}")
+    return next(words for below, words in _BELOW if squares < n * below) if squares else INTERPRETATION[0].words
 
 
 def _check(sample: Sample, owners: int) -> None:

@@ -4,6 +4,7 @@ A pass over few questions costs about as much as one over many. Boards as the an
 each answer, what the board would be without later ones.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -105,10 +106,11 @@ def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:
     the same weights, and have the same members.
     """
     first: dict[tuple[object, ...], str] = {}
-    like = []
-    for name in names:
-        contest, key = facts.contests[name], tuple[object, ...]()
-        if len(names) > 1:
+    questions = [frozenset(facts.contests[name].entries) for name in names]
+    counts, like = Counter(questions), []
+    for name, codes in zip(names, questions, strict=True):
+        contest, key = facts.contests[name], tuple[object, ...]([codes])
+        if counts[codes] > 1:
             entries = frozenset(entry[1:] for entry in contest.entries.values())  # wherever they are in the log
             key = (contest.as_of(facts), entries, frozenset(non_members(contest)))
         like.append(first.setdefault(key, name))
@@ -321,19 +323,21 @@ class SummedSamples(NamedTuple):
     pairs: Int64Array
     sums: brier.BrierSums
 
-    def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
-        """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
-        by_contest: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
+    def counts(self) -> dict[str, dict[int, brier.Counts]]:
+        """Return what the Brier aggregates of each contest are made of, by owner, for owners who have a row."""
+        by_contest: dict[str, dict[int, brier.Counts]] = {name: {} for name in self.names}
+        pairs = self.pairs.tolist()
         for number, counts in brier.counts_by_owner(self.sums).items():
-            contest, owner = divmod(int(self.pairs[number]), self.owners)
-            by_contest[self.names[contest]][owner] = brier.aggregate(counts)
+            contest, owner = divmod(pairs[number], self.owners)
+            by_contest[self.names[contest]][owner] = counts
         return by_contest
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
         """Return the calibration bins of each contest, by owner and bin."""
         by_contest: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
+        pairs = self.pairs.tolist()
         for row in brier.calibration_bins(brier.bin_sums(self.sums)):
-            contest, owner = divmod(int(self.pairs[row.owner]), self.owners)
+            contest, owner = divmod(pairs[row.owner], self.owners)
             by_contest[self.names[contest]].append(row._replace(owner=owner))
         return by_contest
 

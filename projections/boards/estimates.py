@@ -1,16 +1,19 @@
-"""Estimates of the sums and takes of boards: floats with guards. What these leave open is computed exactly.
+"""Estimates of sums, takes and Brier scores: floats with guards. What these leave open is computed exactly.
 
 `core.estimates` says what is assumed of floats. Guards are larger than the errors, by more than their own rounding.
 """
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
-from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.estimates import POWER, Estimated, Floats, estimate_products
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.estimates import POWER, Estimated, Floats, estimate_products, floats
 from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS, WORD_BITS, WORDS, BoundedSums, carried_words
 
 
@@ -55,3 +58,21 @@ def near_square(total: Estimated, _: Estimated) -> tuple[Floats, Floats]:
     near = np.maximum(total.values, 0)
     furthest = np.where(total.values + total.guards > 0, total.guards, 0)
     return near * near, (2.001 * near + furthest) * furthest + near * near * POWER
+
+
+def near_brier(counts: NDArray[Any]) -> tuple[Floats, Floats, BoolArray]:
+    """Return the fields of Brier aggregates that follow n, their guards, and whether each is missing; shape (9, k).
+
+    counts: the fields of `brier.Counts` of k owners who have a row, shape (6, k). What is missing is 0.
+    """
+    n, happened, squares, consensus, lacking, mixed = floats(counts)
+    with np.errstate(all="ignore"):
+        score, other, within = squares / (n * PROBABILITY**2), consensus / (n * PROBABILITY**2), mixed / n
+        uncertainty = happened * (n - happened) / (n * n)  # below 2^53
+        parts = [score, happened / n, score - within, uncertainty - within, uncertainty, other]
+        near = np.stack([*parts, 1 - 4 * score, 1 - score / other, 1 - score / uncertainty])
+    missing = np.zeros(near.shape, bool)
+    missing[5], missing[7], missing[8] = lacking > 0, (lacking > 0) | (consensus == 0), uncertainty == 0
+    near[missing] = 0
+    # The parts err by less than 2^-50, and the quotients by as much of themselves.
+    return near, (1 + np.abs(near)) * 2.0**-48, missing

@@ -10,7 +10,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards.leaderboard import BoardRow, Boards
-from forecast_ledger.projections.core.arrays import int64_array, run_starts
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_starts
 from forecast_ledger.projections.core.late_fractions import LateFraction, bounds_of, integers_in_proportion
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, apportion, magnitudes_in_proportion
 from forecast_ledger.projections.facts.columns import Contest
@@ -40,13 +40,18 @@ class Shares(NamedTuple):
         return [Prize(boards.labels[boards.person[row]], self.share[row], self.prize[row]) for row in paid]
 
 
+def eligible(boards: Boards) -> Int64Array:
+    """Return the rows that can win a prize, in order of contest and id."""
+    rows = np.flatnonzero((boards.excluded == 0) & (boards.take is not None))
+    return rows[np.lexsort((boards.by_id[rows], boards.contest[rows]))]
+
+
 def divide_pools(boards: Boards) -> Shares:
     """Divide the pools of contests by estimates of takes, and those in doubt by takes; see `divide_pool`."""
     shares = Shares([0] * len(boards.person), [0] * len(boards.person))
-    paid = np.flatnonzero(boards.excluded == 0)
+    paid = eligible(boards)
     if boards.take is None or not len(paid):
         return shares
-    paid = paid[np.lexsort((boards.by_id[paid], boards.contest[paid]))]
     starts = run_starts(boards.contest[paid])
     contests = boards.contest[paid][starts].tolist()
     opened, rules = [boards.contests[number].opened for number in contests], boards.contests[0].opened.rules

@@ -395,9 +395,10 @@ class Facts:
 
     def question_as_of(self, code: int, as_of: int) -> events.QuestionOpened:
         """Return a question with its times as of a log position."""
-        return next(
-            (before for position, before in self.former.get(code, ()) if as_of < position), self.questions[code]
-        )
+        for position, before in self.former.get(code, ()):
+            if as_of < position:
+                return before
+        return self.questions[code]
 
 
 class Status(NamedTuple):

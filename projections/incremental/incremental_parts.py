@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from forecast_ledger.projections.boards import brier
-from forecast_ledger.projections.boards.brier import Aggregate, BrierSums, Counts
+from forecast_ledger.projections.boards.brier import BrierSums, Counts
 from forecast_ledger.projections.boards.totals import consensus_label, reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.accounts import AccountKey, Books, Movement, Trade
@@ -44,8 +44,7 @@ class ScoreCache:
         self.entries = dict(contest.entries)
         self.tally = analysis.tally(name)
         self._sums = [_sums(analysis, name)]  # to be added up
-        counts = brier.counts_by_owner(self._sums[0])
-        self.aggregates = {owner: brier.aggregate(owner_counts) for owner, owner_counts in counts.items()}
+        self.counts = brier.counts_by_owner(self._sums[0])
 
     def update(self, before: Analysis, after: Analysis) -> set[int]:
         """Replace the scores of some questions; return the numbers of the owners who forecast on them."""
@@ -54,7 +53,7 @@ class ScoreCache:
         self._sums += [earlier.negated(), now]
         concerned = {*earlier.owners.owner.tolist(), *now.owners.owner.tolist()}
         counts = brier.counts_by_owner(self._of(concerned))
-        self.aggregates |= {owner: brier.aggregate(counts.get(owner, Counts())) for owner in concerned}
+        self.counts |= {owner: counts.get(owner, Counts()) for owner in concerned}
         size, *others = (len(sums.groups.key) for sums in self._sums)
         if sum(others) > size:
             self._sums = [brier.added(self._sums)]
@@ -71,14 +70,14 @@ class ScoreCache:
         calibration = [row._replace(owner=(row.owner - 1) % owners) for row in bins]
         return CachedResults(
             tallies={self.name: self.tally},
-            aggregates={self.name: by_participant(self.aggregates, owners, chosen)},
+            counts={self.name: by_participant(self.counts, owners, chosen)},
             calibration={self.name: calibration},
         )
 
 
-def by_participant(aggregates: dict[int, Aggregate], owners: int, chosen: AbstractSet[int]) -> dict[int, Aggregate]:
-    """Return the aggregates of the chosen owners by participant code, the consensus last."""
-    return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & chosen}
+def by_participant(counts: dict[int, Counts], owners: int, chosen: AbstractSet[int]) -> dict[int, Counts]:
+    """Return the Brier counts of the chosen owners by participant code, the consensus last."""
+    return {(owner - 1) % owners: counts[owner] for owner in counts.keys() & chosen}
 
 
 def _sums(analysis: Analysis, contest: str) -> BrierSums:
@@ -117,7 +116,7 @@ class IncrementalScores:
         """tables: those that `updates` yields."""
         self._facts_about, self._tables = facts_about, tables
         self._caches: dict[str, ScoreCache] = {}
-        self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
+        self._counts: dict[str, dict[int, Counts]] = {}  # of Brier scores, by contest and number of owner
         self._ahead: set[str] = set()  # contests whose cache has changes that the tables do not have yet
 
     def forget(self) -> None:
@@ -127,7 +126,7 @@ class IncrementalScores:
     def _drop(self, contests: Iterable[str]) -> None:
         for name in contests:
             self._caches.pop(name, None)
-            self._aggregates.pop(name, None)
+            self._counts.pop(name, None)
 
     def updates(self, facts: Facts, due: TouchedScores, before: int) -> Iterator[TableUpdate]:
         """Yield the parts of tables that can have changed. before: the log position at which tables were current."""
@@ -136,19 +135,17 @@ class IncrementalScores:
         self._drop(self._ahead)
         self._ahead |= due.contests
         whole = {name for name in due.contests if self._rescores_all(facts.contests[name], facts, due)}
-        stored = self._stored_aggregates(facts, due, before)
+        stored = self._stored_counts(facts, due, before)
         yield from self._rescore_contests(facts, sorted(whole))
         yield from self._rescore_questions(facts, sorted(due.contests - whole), due, before)
         yield from self._overall_updates(facts, stored)
 
-    def _stored_aggregates(
-        self, facts: Facts, due: TouchedScores, before: int
-    ) -> dict[str, dict[int, Aggregate]] | None:
-        """Return the aggregates of the changed contests that the tables have, or None if some are not cached."""
+    def _stored_counts(self, facts: Facts, due: TouchedScores, before: int) -> dict[str, dict[int, Counts]] | None:
+        """Return the Brier counts of the changed contests that the tables have, or None if some are not cached."""
         new = {name for name in due.contests if facts.contests[name].position > before}
-        if due.renamed or due.contests - new - self._aggregates.keys():
+        if due.renamed or due.contests - new - self._counts.keys():
             return None
-        return {name: {} if name in new else dict(self._aggregates[name]) for name in due.contests}
+        return {name: {} if name in new else dict(self._counts[name]) for name in due.contests}
 
     def _rescores_all(self, contest: Contest, facts: Facts, due: TouchedScores) -> bool:
         name = contest.opened.contest
@@ -164,8 +161,8 @@ class IncrementalScores:
             projections.sample_all()
             for name in contests:
                 cache = self._caches[name] = ScoreCache(projections, name)
-                self._aggregates[name] = cache.aggregates
-                projections.cached.add(cache.results(_owners(facts), cache.aggregates.keys()))
+                self._counts[name] = cache.counts
+                projections.cached.add(cache.results(_owners(facts), cache.counts.keys()))
             for division in ("scores", "brier_scores", "boards"):
                 yield from table_updates(projections, division, [(name,) for name in contests], self._tables)
 
@@ -220,23 +217,22 @@ class IncrementalScores:
         due_facts = self._facts_about(now, set[int]().union(*due.values()))
         return Projections(replace(due_facts, contests=earlier, as_of=before)), Projections(due_facts)
 
-    def _overall_updates(self, facts: Facts, stored: dict[str, dict[int, Aggregate]] | None) -> Iterator[TableUpdate]:
-        """Yield Brier scores over all contests: all, or only the changed ones if the earlier aggregates are given."""
-        if missing := {name: facts.contests[name] for name in facts.contests.keys() - self._aggregates.keys()}:
+    def _overall_updates(self, facts: Facts, stored: dict[str, dict[int, Counts]] | None) -> Iterator[TableUpdate]:
+        """Yield Brier scores over all contests: all, or only the changed ones if the earlier counts are given."""
+        if missing := {name: facts.contests[name] for name in facts.contests.keys() - self._counts.keys()}:
             projections = Projections(self._facts_about(missing, _questions(missing)))
-            projections.aggregate_all()
+            projections.count_all()
             owners = _owners(facts)
             for name in missing:
-                aggregates = projections.aggregates(name)
-                self._aggregates[name] = {(code + 1) % owners: aggregate for code, aggregate in aggregates.items()}
-        narrowed, now = self._facts_about(facts.contests, ()), self._aggregates
-        changed = {owner for aggregates in now.values() for owner in aggregates}
+                self._counts[name] = {
+                    (code + 1) % owners: each for code, each in projections.brier_counts(name).items()
+                }
+        narrowed, now = self._facts_about(facts.contests, ()), self._counts
+        changed = {owner for counts in now.values() for owner in counts}
         if stored is not None:
             changed = {owner for name, old in stored.items() for owner in _differing(old, now[name])}
         count = _owners(facts)
-        cached = CachedResults(
-            aggregates={name: by_participant(aggregates, count, changed) for name, aggregates in now.items()}
-        )
+        cached = CachedResults(counts={name: by_participant(counts, count, changed) for name, counts in now.items()})
         keys = [()] if stored is None else [(participant,) for participant in _names(facts, changed)]
         yield from table_updates(Projections(narrowed, cached=cached), "brier_overall", keys, self._tables)
 
@@ -246,8 +242,8 @@ def _questions(contests: dict[str, Contest]) -> set[int]:
     return {code for contest in contests.values() for code in contest.entries}
 
 
-def _differing(old: dict[int, Aggregate], new: dict[int, Aggregate]) -> set[int]:
-    """Return the owners whose aggregates differ."""
+def _differing(old: dict[int, Counts], new: dict[int, Counts]) -> set[int]:
+    """Return the owners whose counts differ."""
     return {owner for owner in old.keys() | new.keys() if old.get(owner) != new.get(owner)}
 
 

@@ -475,6 +475,8 @@ def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, 
 
 def non_members(contest: Contest) -> set[str]:
     """Return the participants who do not count among the peers or in the consensus."""
+    if not (contest.levels or contest.enrolments):
+        return set()
     rules = contest.opened.rules
     bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
     people = contest.levels.keys() | contest.enrolments.keys() if rules.scored_only_levels else ()

@@ -7,14 +7,12 @@ Source: Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118: th
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier
@@ -177,20 +175,19 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
 
 
 def _sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[tuple[Int64Array, Int64Array, Numbers]]:
-    sampled = [_multiple_choice(facts, contest) for contest in contests]
+    sampled = at_one_instant(
+        facts,
+        contests,
+        lambda question: question.kind == "multiple_choice",
+        kernel="brier",  # it only selects them
+        cdf_kernel="none",
+        quantile_kernel="none",
+        score_consensus=False,
+    )
     questions = scored_questions(facts, *sampled)
     for _, part, forecasts, standing in standing_in_chunks(facts, sampled, questions, chunk):
         made = numbers(part, forecasts.chances, forecasts.start[standing.row], standing.question)
         yield part.contest[standing.question], standing.participant, made
-
-
-def _multiple_choice(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with its multiple-choice questions that count; the kernel only selects them."""
-    sampled = at_one_instant(facts, contest, lambda question: question.kind == "multiple_choice")
-    rules = structs.replace(
-        sampled.opened.rules, kernel="brier", cdf_kernel="none", quantile_kernel="none", score_consensus=False
-    )
-    return replace(sampled, opened=structs.replace(sampled.opened, rules=rules))
 
 
 def _events(owner: Int64Array, made: Numbers) -> tuple[Int64Array, Int64Array, BoolArray]:

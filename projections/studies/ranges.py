@@ -10,7 +10,6 @@ samples Hamill (2001), doi:10.1175/1520-0493(2001)129<0550:IORHFV>2.0.CO;2, "Int
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -80,7 +79,15 @@ def sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[S
     As in Brier aggregates, these are the ones that stood at the spot or, without a spot, when scored time ended. A
     single sample is a point, which says nothing about a distribution, and is left out.
     """
-    chosen = [_numeric(facts, contest) for contest in contests]
+    chosen = at_one_instant(
+        facts,
+        contests,
+        lambda question: question.range is not None,
+        kernel="none",
+        cdf_kernel="crps",  # kernels only select questions
+        quantile_kernel="pinball",
+        score_consensus=False,
+    )
     questions = scored_questions(facts, *chosen)
     for _, part, forecasts, every in standing_in_chunks(facts, chosen, questions, chunk):
         is_point = [answer.question.range is not None and answer.question.range.samples == 1 for answer in part.answers]
@@ -88,15 +95,6 @@ def sampled(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterator[S
         made = numbers(part, forecasts.chances, forecasts.start[standing.row], standing.question)
         discrete = np.array([answer.question.kind == "discrete" for answer in part.answers], bool)
         yield Sampled(part.contest[standing.question], standing.participant, made, answer_spans(made, discrete))
-
-
-def _numeric(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with its numeric questions that count, at one instant; their kernels only select them."""
-    chosen = at_one_instant(facts, contest, lambda question: question.range is not None)
-    rules = structs.replace(
-        chosen.opened.rules, kernel="none", cdf_kernel="crps", quantile_kernel="pinball", score_consensus=False
-    )
-    return replace(chosen, opened=structs.replace(chosen.opened, rules=rules))
 
 
 def answer_spans(made: Numbers, discrete: BoolArray) -> AnswerSpans:

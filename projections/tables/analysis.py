@@ -38,7 +38,7 @@ class CachedResults:
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     sums: dict[str, ContestSums] = field(default_factory=dict)
-    aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
+    counts: dict[str, dict[int, brier.Counts]] = field(default_factory=dict)  # of Brier scores
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
     columns: dict[str, list[Values]] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class CachedResults:
             self,
             tallies={**self.tallies},
             sums={**self.sums},
-            aggregates={**self.aggregates},
+            counts={**self.counts},
             calibration={**self.calibration},
         )
 
@@ -56,7 +56,7 @@ class CachedResults:
         """Add the results of other contests."""
         self.tallies |= other.tallies
         self.sums |= other.sums
-        self.aggregates |= other.aggregates
+        self.counts |= other.counts
         self.calibration |= other.calibration
 
 
@@ -209,14 +209,14 @@ class Analysis:
         for group in self.sampled_groups:
             self._samples |= group.samples()
 
-    def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
-        """Return the Brier aggregates of a contest that exist, by participant code, the consensus last."""
-        if contest not in self.cached.aggregates:
-            self.cached.aggregates |= self._summed(contest).aggregates()
-        return self.cached.aggregates[contest]
+    def brier_counts(self, contest: str) -> dict[int, brier.Counts]:
+        """Return what the Brier aggregates of a contest are made of, by participant code, the consensus last."""
+        if contest not in self.cached.counts:
+            self.cached.counts |= self._summed(contest).counts()
+        return self.cached.counts[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
-        """Return the calibration bins of a contest, by owner (as in its Brier aggregates) and probability."""
+        """Return the calibration bins of a contest, by owner (as in its Brier counts) and probability."""
         if contest not in self.cached.calibration:
             self.cached.calibration |= self._summed(contest).calibration()
         return self.cached.calibration[contest]
@@ -230,17 +230,19 @@ class Analysis:
     def _summed_groups(self) -> list[tuple[SampledGroup, SummedSamples]]:
         return [(group, group.unlike().summed()) for group in self.sampled_groups]
 
-    def aggregate_all(self) -> None:
-        """Compute the Brier aggregates of every contest, unless all are cached."""
-        if not self.cached.aggregates.keys() >= self.facts.contests.keys():
+    def count_all(self) -> dict[str, dict[int, brier.Counts]]:
+        """Return what the Brier aggregates of every contest are made of, by owner."""
+        if not self.cached.counts.keys() >= self.facts.contests.keys():
             for group, sums in self._summed_groups:
-                self.cached.aggregates = group.for_each(sums.aggregates()) | self.cached.aggregates
+                self.cached.counts = group.for_each(sums.counts()) | self.cached.counts
+        return self.cached.counts
 
-    def calibrate_all(self) -> None:
-        """Compute the calibration of every contest, unless all are cached."""
+    def calibrate_all(self) -> dict[str, list[brier.Bin]]:
+        """Return the calibration bins of every contest."""
         if not self.cached.calibration.keys() >= self.facts.contests.keys():
             for group, sums in self._summed_groups:
                 self.cached.calibration = group.for_each(sums.calibration()) | self.cached.calibration
+        return self.cached.calibration
 
     @cached_property
     def design_parts(self) -> list[DesignPart]:

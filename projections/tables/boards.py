@@ -11,6 +11,7 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
+from forecast_ledger.projections.boards.prizes import eligible
 from forecast_ledger.projections.core.arrays import int64_array, stable_order
 from forecast_ledger.projections.core.columns import (
     POINTS,
@@ -66,7 +67,12 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
 
 def _all_boards(analysis: Analysis) -> list[leaderboard.Boards]:
     """Return the boards of all contests, once each."""
-    return [boards for name in analysis.contests if (boards := analysis.boards(name)).names[0] == name]
+    parts, seen = list[leaderboard.Boards](), set[str]()
+    for name in analysis.contests:
+        if name not in seen:
+            parts.append(analysis.boards(name))
+            seen.update(parts[-1].names)
+    return parts
 
 
 def _board_columns(boards: leaderboard.Boards) -> dict[str, Values]:
@@ -229,11 +235,15 @@ _PRIZES = schema("""
 def prizes_values(analysis: Analysis) -> list[Values]:
     """One row for each participant who can win a prize or was paid one."""
     analysis.score_all()
-    rows = []
-    for name in analysis.contests:
-        paid = {winner: payment.amount for winner, payment in analysis.facts.contests[name].paid.items()}
-        worth = {prize.participant: prize.prize for prize in analysis.prizes(name)}
-        rows += [(name, who, worth.get(who, 0), paid.get(who, 0)) for who in worth | paid]
+    contests = analysis.facts.contests
+    paid = {(name, who): payment.amount for name in contests for who, payment in contests[name].paid.items()}
+    worth: dict[tuple[str, str], int] = {}
+    for boards in _all_boards(analysis):
+        won, prize = eligible(boards), analysis.shares(boards.names[0]).prize
+        columns = (each.tolist() for each in (won, boards.contest[won], boards.person[won]))
+        for row, number, code in zip(*columns, strict=True):
+            worth[boards.names[number], boards.labels[code]] = prize[row]
+    rows = [(*key, worth.get(key, 0), paid.get(key, 0)) for key in worth | paid]
     return columns_of_rows(rows, _PRIZES.columns)
 
 

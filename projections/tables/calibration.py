@@ -15,9 +15,12 @@ from forecast_ledger.projections.boards.contest_groups import contests_by_rules
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import (
     POINTS,
+    Ids,
     Values,
     columns_of_rows,
+    ids,
     round_to_points,
+    transpose,
 )
 from forecast_ledger.projections.studies.calibration import (
     PARTS,
@@ -62,18 +65,19 @@ _BRIER = schema("""
 
 def brier_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of a contest with a binary question that counts, and one for the consensus."""
-    analysis.aggregate_all()
-    rows, labels = [], totals.score_labels(analysis.facts)
+    contests, owners, counts = transpose([*_brier_counts(analysis)], 3)
+    words = [brier.interpretation(each.squares, each.n) for each in counts]
+    names = ids(contests), Ids(int64_array(owners), totals.score_labels(analysis.facts))
+    return [*names, [each.n for each in counts], *brier.published(counts), words]
+
+
+def _brier_counts(analysis: Analysis) -> Iterator[tuple[str, int, brier.Counts]]:
+    """Yield the counts of each owner with a row in each contest."""
+    by_contest = analysis.count_all()
     for name in analysis.contests:
-        for owner, scores in analysis.aggregates(name).items():
-            if scores.n and scores.brier is not None:
-                numbers = map(_published_or_none, scores[1:])
-                rows.append((name, labels[owner], scores.n, *numbers, brier.interpretation(scores.brier)))
-    return columns_of_rows(rows, _BRIER.columns)
-
-
-def _published_or_none(number: Fraction | None) -> int | None:
-    return None if number is None else round_to_points(number)
+        for owner, counts in by_contest[name].items():
+            if counts.n:
+                yield name, owner, counts
 
 
 _BRIER_OVERALL = schema("""
@@ -89,16 +93,13 @@ _BRIER_OVERALL = schema("""
 
 def brier_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each participant, over all contests."""
-    analysis.aggregate_all()
-    by_owner: dict[int, list[brier.Aggregate]] = {}
-    for name in analysis.contests:
-        for owner, scores in analysis.aggregates(name).items():
-            if scores.n:
-                by_owner.setdefault(owner, []).append(scores)
+    by_owner: dict[int, list[brier.Counts]] = {}
+    for _, owner, counts in _brier_counts(analysis):
+        by_owner.setdefault(owner, []).append(counts)
     rows, labels = [], totals.score_labels(analysis.facts)
     for owner, contests in by_owner.items():
-        means = map(_published_or_none, brier.brier_means(contests))
-        rows.append((labels[owner], len(contests), sum(scores.n for scores in contests), *means))
+        means = map(round_to_points, brier.brier_means(contests))
+        rows.append((labels[owner], len(contests), sum(counts.n for counts in contests), *means))
     return columns_of_rows(rows, _BRIER_OVERALL.columns)
 
 
@@ -120,8 +121,8 @@ _CALIBRATION = schema("""
 
 def calibration_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a forecast of a participant of a contest."""
-    analysis.calibrate_all()
-    return _binned(analysis, [(name, row) for name in analysis.contests for row in analysis.calibration(name)])
+    by_contest = analysis.calibrate_all()
+    return _binned(analysis, [(name, row) for name in analysis.contests for row in by_contest[name]])
 
 
 def _binned(analysis: Analysis, bins: list[tuple[str, brier.Bin]]) -> list[Values]:

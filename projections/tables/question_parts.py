@@ -136,7 +136,7 @@ def finish(
         results.sums |= dict.fromkeys(total_sums.names, total_sums)
     for each in samples:
         total = each.total()
-        results.aggregates |= total.aggregates()
+        results.counts |= total.counts()
         results.calibration |= total.calibration()
     results.columns = {name: _joined(pages) for name, pages in tables.items()}
     return results

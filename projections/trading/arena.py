@@ -6,14 +6,13 @@ Source: Forecaster Arena, Scoring Methodology, "Brier Score" and "Portfolio Retu
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
@@ -348,11 +347,16 @@ def implied_returns(facts: Facts, contest: Contest) -> Iterator[ImpliedReturn]:
     each outcome that was known when it was made; prices that were recorded after the boards of the contest were final
     do not count. Under the rules of a trading contest, a price can be too old.
     """
-    spot = at_one_instant(facts, contest, lambda question: _is_quoted(facts, question))
-    rules = structs.replace(
-        spot.opened.rules, kernel="brier", cdf_kernel="none", quantile_kernel="none", payouts="scored"
+    rules = contest.opened.rules
+    [spot] = at_one_instant(
+        facts,
+        [contest],
+        lambda question: _is_quoted(facts, question),
+        kernel="brier",
+        cdf_kernel="none",
+        quantile_kernel="none",
+        payouts="scored",
     )
-    spot = replace(spot, opened=structs.replace(spot.opened, rules=rules))
     questions = scored_questions(facts, spot)
     markets = [_Market(facts, rules.clock, questions, number) for number in range(len(questions.code))]
     longest = NEVER if rules.trading is None else rules.trading.stale_after_seconds * 10**6

@@ -306,9 +306,9 @@ def calls(folder: Path) -> dict[str, Call]:
         **{
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
             for name in (
-                "aggregates",
                 "board",
                 "boards",
+                "brier_counts",
                 "brier_sample",
                 "calibration",
                 "intervals",

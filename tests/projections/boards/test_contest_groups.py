@@ -42,12 +42,12 @@ def test_contests_scored_together_have_the_scores_of_single_contests(recorded: l
     facts = oracle.facts_in(recorded)
     every = Projections(facts)
     every.score_all()
-    every.aggregate_all()
+    every.count_all()
     every.calibrate_all()
     for name in every.contests:
         alone = Projections(facts)
         assert every.tally(name) == alone.tally(name)
-        assert every.cached.aggregates[name] == alone.aggregates(name)
+        assert every.cached.counts[name] == alone.brier_counts(name)
         assert every.cached.calibration[name] == alone.calibration(name)
     for group in every.scored_groups:
         for number, name in enumerate(group.names):
