@@ -17,7 +17,15 @@ from forecast_ledger.ledger.deciding.normal_forms import command_digest
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastsRetracted, PrizePaid, TextKept, TradeRecorded
+from forecast_ledger.ledger.model.events import (
+    TAGS,
+    AnyEvent,
+    ForecastMade,
+    ForecastsRetracted,
+    PrizePaid,
+    TextKept,
+    TradeRecorded,
+)
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
 from forecast_ledger.ledger.model.provenance import NOTHING, Provenance, provenance_of
@@ -107,6 +115,8 @@ class Audit:
                 self._paid.setdefault(recorded.event.contest, {})[recorded.event.participant] = recorded.event.amount
             elif isinstance(recorded.event, TextKept) and self._keeps_texts:
                 self._texts[recorded.position] = recorded.event
+        if not all(type(recorded.event) is ForecastMade for recorded in rows):
+            self._forecasts.renew()
 
     def is_whole(self, rows: Sequence[Recorded]) -> bool:
         """Return whether these rows, the last of a log, are all of their command; the state stays as it is."""

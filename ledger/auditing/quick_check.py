@@ -6,6 +6,8 @@ It accepts only events that the decider would record; an event that it does not 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from itertools import islice, takewhile
+from typing import Any
 
 from msgspec import UNSET, json
 
@@ -13,6 +15,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
     FIRST_INSTANT,
+    ID_LENGTH,
     LARGEST_MEASURE,
     PROBABILITY,
     check_id,
@@ -22,23 +25,25 @@ from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import QuestionState, StandingOf, State
 from forecast_ledger.ledger.model.canonical import (
     cdf_content,
-    forecast_content,
+    forecast_contents,
     measures_content,
     probabilities_content,
     probability_content,
 )
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange, QuestionOpened
-from forecast_ledger.ledger.model.log import Recorded, fingerprint
+from forecast_ledger.ledger.model.log import Recorded, fingerprints
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
-# A forecast, and whether in normal form -> canonical bytes of its numbers; None if not accepted.
-_Form = Callable[[ForecastMade, bool], bytes | None]
-QuestionForm = tuple[bytes, _Form]  # the canonical id of a question, and its form
-# A forecast alone in its command, of which `ForecastForms.says` is true, by a digest of its normal form: its question
+# A forecast, and whether in normal form -> the part of its numbers in its content; None if not accepted.
+_Form = Callable[[ForecastMade, bool], str | None]
+QuestionForm = tuple[str, _Form]  # the id of a question as JSON, and its form
+# A forecast alone in its command, of which `ForecastForms.say` is true, by a digest of its normal form: its question
 # and participant, when it is made, µs, the id of its command, and its log position.
 PlainForecast = tuple[str, str, int, str, int]
+_Content = tuple[str, str, int | str, str]  # of a forecast: question and participant, as JSON, instant, numbers
 _Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
-_encode = json.encode
+_LENGTHS = {*range(1, ID_LENGTH + 1)}  # of ids
+_STAMPED = "null"  # in place of an instant that the ledger has stamped
 
 
 class ForecastForms:
@@ -49,34 +54,51 @@ class ForecastForms:
 
     def __init__(self) -> None:
         self._forms: dict[str, QuestionForm] = {}
-        self._participants: dict[str, bytes] = {}  # valid id -> its canonical bytes
+        self._participants: dict[str, str] = {}  # valid id -> the id as JSON
 
     def of(self, name: str, question: QuestionState | QuestionOpened) -> QuestionForm:
         """Return the form of a question, which is the state of it or its first event."""
-        return self._forms.get(name) or self._forms.setdefault(name, (_encode(name), _form(question)))
+        return self._forms.get(name) or self._forms.setdefault(name, (_json(name), _form(question)))
 
-    def says(self, recorded: Recorded, form: QuestionForm) -> bool | None:
-        """Return whether the digest of a command is that of its forecast, which is on the question with this form.
+    def say(self, rows: Sequence[Recorded], forms: Sequence[QuestionForm | None]) -> list[bool | None]:
+        """Return of each row whether the digest of its command is that of its forecast.
 
-        None if the row is no forecast, or one that the decider might not record even if the question takes it. The
-        command may have more events than this one.
+        rows: all of them of the normal form, or none. forms: of their questions. None for a row without a form, and for
+        one that is no forecast, or one that the decider might not record even if the question takes it. The command of
+        a row may have more events than this one.
         """
-        event, (question_id, canonical) = recorded.event, form
+        is_normal, ids = bool(rows) and rows[0].normal is True, _valid_ids([recorded.command_id for recorded in rows])
+        contents = [
+            None if form is None or recorded.command_id not in ids else self._content(recorded, form, is_normal)
+            for recorded, form in zip(rows, forms, strict=True)
+        ]
+        digests = iter(_digests([content for content in contents if content is not None], is_normal))
+        return [
+            None
+            if content is None
+            else next(digests) == recorded.command or _is_unstamped(recorded, content, is_normal)
+            for recorded, content in zip(rows, contents, strict=True)
+        ]
+
+    def _content(self, recorded: Recorded, form: QuestionForm, is_normal: bool) -> _Content | None:
+        """Return the content of a forecast on the question with this form, stamped if it may be; None as in `say`."""
+        event, (question, numbers_of) = recorded.event, form
         if type(event) is not ForecastMade or event.attestation is not None or recorded.provenance is not UNSET:
             return None
-        if event.until is not None or event.points is not None or event.normalized is not None:
+        at = event.at
+        if event.until is not None or event.points is not None or event.normalized is not None or at < FIRST_INSTANT:
             return None
-        numbers = canonical(event, recorded.normal is True)
+        numbers = numbers_of(event, is_normal)
         participant = self._participants.get(event.participant) or self._participant(event.participant)
-        if numbers is None or not participant or event.at < FIRST_INSTANT or not _is_id(recorded.command_id):
+        if numbers is None or not participant:
             return None
-        return _is_said(recorded, question_id, participant, numbers)
+        return question, participant, _STAMPED if at == recorded.recorded_at else at, numbers
 
-    def _participant(self, participant: str) -> bytes:
-        """Return the canonical bytes of an id; none if it is not valid."""
-        if not _is_id(participant):
-            return b""
-        encoded = self._participants[participant] = _encode(participant)
+    def _participant(self, participant: str) -> str:
+        """Return an id as JSON; empty if it is not valid."""
+        if not _valid_ids([participant]):
+            return ""
+        encoded = self._participants[participant] = _json(participant)
         return encoded
 
 
@@ -86,6 +108,8 @@ class ForecastCheck:
     def __init__(self, state: State) -> None:
         self._state = state
         self._forms = ForecastForms()
+        self._taking: dict[str, _Taking | None] = {}  # by question; None for one that may take no forecast
+        self._said: tuple[Sequence[Recorded], int, list[bool | None]] = (), 0, []  # of rows, from one of them on
         self._is_normal = False  # whether a command is known by its normal form, as all after it must be
         self.first_forms = 0, 0  # how many are known by the first form, and the log position of the last one
 
@@ -100,6 +124,10 @@ class ForecastCheck:
             self.first_forms = count + 1, recorded.position
         return True
 
+    def renew(self) -> None:
+        """Look at questions again: a command was applied, which may have changed them."""
+        self._taking.clear()
+
     def accept(
         self, rows: Sequence[Recorded], begin: int, commands: dict[str, int], note_lossy: Callable[[int], None]
     ) -> int:
@@ -109,39 +137,60 @@ class ForecastCheck:
         note_lossy: called with the position of one whose digest, of the first form, cannot be rebuilt. Return how many
         were applied.
         """
-        taking: dict[str, _Taking | None] = {}  # only forecasts are applied: a question stays as it is
-        number, several, says = begin, self._state.several_ids(), self._forms.says
-        for number in range(begin, len(rows) - 1):
-            recorded = rows[number]
-            event, command_id = recorded.event, recorded.command_id
-            if type(event) is not ForecastMade or command_id in commands or command_id == rows[number + 1].command_id:
+        taking, several, count = self._taking, self._state.several_ids(), 0
+        beside = islice(rows, begin, None), islice(rows, begin + 1, None), self._said_from(rows, begin)
+        for recorded, after, said in zip(*beside, strict=False):
+            event: Any = recorded.event
+            at, name, who, command_id = event.at, event.question, event.participant, recorded.command_id
+            known = taking[name] if name in taking else taking.setdefault(name, self._takes(name))
+            if said is None or known is None or who in several or at >= known[0]:
                 break
-            at, name, who = event.at, event.question, event.participant
-            known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
-            if known is None or who in several or at >= known[0]:
-                break
-            _, standing, form = known
+            standing = known[1]
             last = standing.get(who)
             if last is not None and at < (last if isinstance(last, int) else last[0]):
                 break
-            if not (said := says(recorded, form)):
-                if said is None or recorded.normal is True or self._is_normal or not DIGEST.fullmatch(recorded.command):
+            if command_id in commands or command_id == after.command_id:
+                break
+            if recorded.normal is not True:
+                if not said and (self._is_normal or not DIGEST.fullmatch(recorded.command)):
                     break
-                note_lossy(recorded.position)
-            if not self.note_form(recorded):
+                if not said:
+                    note_lossy(recorded.position)
+                if not self.note_form(recorded):
+                    break
+            elif not said:
                 break
             commands[command_id] = recorded.position
             standing[who] = at
-        else:
-            number = max(len(rows) - 1, begin)
-        return number - begin
+            count += 1
+        self._is_normal |= count > 0 and rows[begin].normal is True
+        return count
+
+    def _said_from(self, rows: Sequence[Recorded], begin: int) -> Iterable[bool | None]:
+        """Yield what forecasts say, from a row on up to one that is none, or is known by the other form.
+
+        Only forecasts are among these rows: whatever is applied meanwhile, the forms of questions stay as they are.
+        """
+        read, first, said = self._said
+        if read is not rows or not first <= begin < first + len(said):
+            is_normal, taking, first = rows[begin].normal, self._taking, begin
+            forecasts = [
+                *takewhile(
+                    lambda recorded: type(recorded.event) is ForecastMade and recorded.normal is is_normal,
+                    islice(rows, begin, None),
+                )
+            ]
+            names = [recorded.event.question for recorded in forecasts]  # type: ignore[union-attr]
+            known = [taking[name] if name in taking else taking.setdefault(name, self._takes(name)) for name in names]
+            said = self._forms.say(forecasts, [each and each[2] for each in known])
+            self._said = rows, begin, said
+        return islice(said, begin - first, None)
 
     def take(self, forecasts: Iterable[PlainForecast], commands: dict[str, int]) -> bool:
         """Apply forecasts; return False at the first that the decider might not record. commands: see `accept`."""
-        taking: dict[str, _Taking | None] = {}
-        several = self._state.several_ids()
+        taking, several = self._taking, self._state.several_ids()
         for name, who, at, command_id, position in forecasts:
-            known = taking[name] if name in taking else taking.setdefault(name, self._taking(name))
+            known = taking[name] if name in taking else taking.setdefault(name, self._takes(name))
             if known is None or who in several or at >= known[0] or command_id in commands:
                 return False
             standing = known[1]
@@ -153,12 +202,16 @@ class ForecastCheck:
             self._is_normal = True
         return True
 
-    def _taking(self, name: str) -> "_Taking | None":
+    def _takes(self, name: str) -> _Taking | None:
         """Return a question that takes forecasts; None if it may not."""
         question = unsettled_question(name, self._state)
         if question is None:
             return None
         return question.closed_at, self._state.standing_on(name), self._forms.of(name, question)
+
+
+def _json(text: str) -> str:
+    return json.encode(text).decode()
 
 
 def _form(question: QuestionState | QuestionOpened) -> _Form:
@@ -167,14 +220,25 @@ def _form(question: QuestionState | QuestionOpened) -> _Form:
     return _measures(question.range) if question.range.measures else _cdf(question.range)
 
 
-def _is_said(recorded: Recorded, question: bytes, participant: bytes, numbers: bytes) -> bool:
-    """Return whether the digest of a command is that of a forecast with its instant, or stamped at its recording."""
-    at, said, is_normal = recorded.event.at, recorded.command, recorded.normal is True
-    if at == recorded.recorded_at:
-        stamped = forecast_content(question, participant, None, numbers, is_normal)
-        if fingerprint(stamped) == said:
-            return True
-    return fingerprint(forecast_content(question, participant, at, numbers, is_normal)) == said
+def _digests(contents: Sequence[_Content], is_normal: bool) -> list[str]:
+    """Return the digests of the contents of forecasts."""
+    return fingerprints(forecast_contents(*zip(*contents, strict=True), is_normal=is_normal)) if contents else []
+
+
+def _is_unstamped(recorded: Recorded, content: _Content, is_normal: bool) -> bool:
+    """Return whether a digest is of a content with its instant, though it may have been stamped at its recording."""
+    question, participant, at, numbers = content
+    return at == _STAMPED and [recorded.command] == _digests(
+        [(question, participant, recorded.event.at, numbers)], is_normal
+    )
+
+
+def _valid_ids(texts: Sequence[str]) -> set[str]:
+    """Return those texts that are valid ids."""
+    joined, lengths = "".join(texts), {*map(len, texts)}
+    if joined.isascii() and joined.isprintable() and " " not in joined and lengths <= _LENGTHS:
+        return {*texts}
+    return {text for text in texts if _is_id(text)}
 
 
 def _is_id(text: str) -> bool:
@@ -185,7 +249,7 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
+def _binary(event: ForecastMade, is_normal: bool) -> str | None:
     chances = event.probabilities
     if event.cdf or event.quantiles or event.samples or len(chances) != 2:
         return None
@@ -198,9 +262,9 @@ def _binary(event: ForecastMade, is_normal: bool) -> bytes | None:
 def _probabilities(outcomes: tuple[str, ...]) -> _Form:
     """Return the form of probabilities by outcome, in the canonical order of the names."""
     order = [*json.decode(json.encode({name: i for i, name in enumerate(outcomes)}, order="deterministic")).items()]
-    names = [(_encode(name), index) for name, index in order]
+    names = [(_json(name), index) for name, index in order]
 
-    def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, is_normal: bool) -> str | None:
         """Return the probabilities in canonical form; None if they are not in the form of the question."""
         chances = event.probabilities
         if event.cdf or event.quantiles or event.samples or len(chances) != len(names):
@@ -216,7 +280,7 @@ def _cdf(span: NumericRange) -> _Form:
     lowest = CUMULATIVE if span.open_lower else 0
     highest = 0 if span.open_upper else CUMULATIVE
 
-    def canonical_numbers(event: ForecastMade, is_normal: bool) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, is_normal: bool) -> str | None:
         """Return the cumulative probabilities in canonical form; None if they are not in the form of the question."""
         heights = event.cdf
         if event.probabilities or event.quantiles or event.samples or len(heights) != span.bins + 1:
@@ -237,7 +301,7 @@ def _measures(span: NumericRange) -> _Form:
     lowest = -LARGEST_MEASURE if span.open_lower else lower + (Decimal(lower).scaleb(-decimals) < Decimal(span.lower))
     highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-decimals) > Decimal(span.upper))
 
-    def canonical_numbers(event: ForecastMade, _: bool) -> bytes | None:
+    def canonical_numbers(event: ForecastMade, _: bool) -> str | None:
         """Return the quantiles or samples in canonical form; None if they are not in the form of the question."""
         measures, others = event.quantiles, event.samples
         if span.samples:

@@ -85,28 +85,32 @@ def _contents(
 
 # --- forecasts, the quick way
 
-_BEGIN = '["submit_forecast",'
-_BEGIN_NORMAL = f'[{_NORMAL},"submit_forecast",'
-_BEGINS = {False: _BEGIN.encode(), True: _BEGIN_NORMAL.encode()}
+_BEGINS = {False: '["submit_forecast",', True: f'[{_NORMAL},"submit_forecast",'}  # by whether in normal form
 _ORDER = [name for name, *_ in FIELDS[SubmitForecast][1]]
-_NULLS = {name: b"null," * (_ORDER.index(name) - _ORDER.index("probability")) for name in _ORDER[3:]}  # before a field
-_BEFORE = {name: nulls.decode() for name, nulls in _NULLS.items()}
+_BEFORE = {name: "null," * (_ORDER.index(name) - _ORDER.index("probability")) for name in _ORDER[3:]}  # before a field
+_SMALL = -6  # digits before the point, if those after it are counted down: the text has an exponent
 _CONVERT = {name: convert for name, convert, _ in FIELDS[SubmitForecast][1]}
 
 
 def forecast_contents(
-    questions: Iterable[str], participants: Iterable[str], instants: Iterable[object], numbers: Iterable[object]
+    questions: Iterable[str],
+    participants: Iterable[str],
+    instants: Iterable[object],
+    numbers: Iterable[object],
+    *,
+    is_normal: bool = True,
 ) -> list[bytes]:
-    """Return the normal forms of forecasts.
+    """Return the contents of forecasts, in normal form unless it is said otherwise.
 
     questions, participants: ids as JSON. instants: µs, or "null" where the command has none. numbers: a probability,
-    1e-9, for yes; or the part of other numbers, from `numbers_content`.
+    1e-9, for yes; or the part of other numbers, from `numbers_content` or a function below it.
 
     >>> forecast_contents(['"q"'], ['"ada"'], ["null"], [500_000_000])
     [b'[2,"submit_forecast","q","ada",null,500000000]']
     """
+    begin = _BEGINS[is_normal]
     return [
-        f"{_BEGIN_NORMAL}{question},{participant},{at},{number}]".encode()
+        f"{begin}{question},{participant},{at},{number}]".encode()
         for question, participant, at, number in zip(questions, participants, instants, numbers, strict=True)
     ]
 
@@ -131,44 +135,42 @@ def numbers_content(field: str, numbers: str) -> str:
     return f"{_BEFORE[field]}{numbers}"
 
 
-def forecast_content(question: bytes, participant: bytes, at: int | None, numbers: bytes, is_normal: bool) -> bytes:
-    """Return the content of a forecast. question, participant: ids as JSON. at: µs. numbers: as below."""
-    instant = b"null" if at is None else b"%d" % at
-    return b"%b%b,%b,%b,%b]" % (_BEGINS[is_normal], question, participant, instant, numbers)
-
-
-def probability_content(yes: int, is_normal: bool) -> bytes:
+def probability_content(yes: int, is_normal: bool) -> str:
     """Return the part of a probability, given in 1e-9, in the content of a forecast."""
-    return b"%d" % yes if is_normal else b"%b,null,null" % _number_bytes(yes, 9)
+    return str(yes) if is_normal else f"{_number_text(yes, 9)},null,null"
 
 
-def probabilities_content(chances: Iterable[tuple[bytes, int]], is_normal: bool) -> bytes:
+def probabilities_content(chances: Iterable[tuple[str, int]], is_normal: bool) -> str:
     """Return the part of probabilities by outcome. chances: names as JSON, in order, and 1e-9."""
     if is_normal:
-        return b"%b{%b}" % (_NULLS["probabilities"], b",".join([b"%b:%d" % chance for chance in chances]))
-    each = [b"%b:%b" % (name, _number_bytes(units, 9)) for name, units in chances]
-    return b"%b{%b},null" % (_NULLS["probabilities"], b",".join(each))
+        return f"{_BEFORE['probabilities']}{{{','.join([f'{name}:{units}' for name, units in chances])}}}"
+    each = [f"{name}:{_number_text(units, 9)}" for name, units in chances]
+    return f"{_BEFORE['probabilities']}{{{','.join(each)}}},null"
 
 
-def cdf_content(heights: Sequence[int], is_normal: bool) -> bytes:
+def cdf_content(heights: Sequence[int], is_normal: bool) -> str:
     """Return the part of a cdf, given in 1e-10."""
-    if is_normal:
-        return b"%b[%b]" % (_NULLS["cdf"], ",".join(map(str, heights)).encode())
-    return b"%b[%b]" % (_NULLS["cdf"], b",".join([_number_bytes(height, 10) for height in heights]))
+    texts = map(str, heights) if is_normal else [_number_text(height, 10) for height in heights]
+    return f"{_BEFORE['cdf']}[{','.join(texts)}]"
 
 
-def measures_content(field: str, measures: Iterable[int], decimals: int) -> bytes:
+def measures_content(field: str, measures: Iterable[int], decimals: int) -> str:
     """Return the part of quantiles or samples, given in 10^-decimals; it is the same in both forms."""
-    return b"%b[%b]" % (_NULLS[field], b",".join([_number_bytes(units, decimals) for units in measures]))
+    return f"{_BEFORE[field]}[{','.join([_number_text(units, decimals) for units in measures])}]"
 
 
-def _number_bytes(units: int, decimals: int) -> bytes:
-    """Return the canonical bytes of units * 10^-decimals; fast for numbers between a millionth and 1."""
-    if 10**decimals > units >= 10**decimals // 10**6 > 0:
-        return b'"0.%b"' % (b"%0*d" % (decimals, units)).rstrip(b"0")
-    return _shortest_bytes(units, decimals)
+def _number_text(units: int, decimals: int) -> str:
+    """Return the canonical text of units * 10^-decimals, as JSON; fast for a millionth or more, with a fraction."""
+    digits = str(units)
+    whole = len(digits) - decimals
+    if whole > _SMALL and units > 0:
+        if whole <= 0:
+            digits, whole = digits.zfill(decimals + 1), 1
+        if fraction := digits[whole:].rstrip("0"):
+            return f'"{digits[:whole]}.{fraction}"'
+    return _shortest_text(units, decimals)
 
 
 @lru_cache(maxsize=65_536)
-def _shortest_bytes(units: int, decimals: int) -> bytes:
-    return b'"%b"' % shortest_text(Decimal(units).scaleb(-decimals, WIDE)).encode()
+def _shortest_text(units: int, decimals: int) -> str:
+    return f'"{shortest_text(Decimal(units).scaleb(-decimals, WIDE))}"'

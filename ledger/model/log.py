@@ -130,6 +130,11 @@ def fingerprint(content: bytes) -> str:
     return sha256(content).hexdigest()[:32]
 
 
+def fingerprints(contents: Iterable[bytes]) -> list[str]:
+    """Return the digest of the content of each command, as `fingerprint` does."""
+    return [sha256(content).hexdigest()[:32] for content in contents]
+
+
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """Return a row's canonical bytes and its computed digest; the digest that it states is ignored."""
     body = encode_row(recorded)[: -_FRAME - len(recorded.digest)]

@@ -10,7 +10,7 @@ alone from its first row, which says where the damage is.
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, compress, groupby, islice, pairwise
 from os import fspath
 from typing import NamedTuple
 
@@ -258,23 +258,26 @@ def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
         command_ids = [recorded.command_id for recorded in page]
         # The command of the last row of all may go on: it counts as one that does.
         nexts = [*command_ids[1:], following[0].command_id if following else command_ids[-1]]
-        plain = [
-            command not in beside and _is_plain(recorded, reader)
-            for recorded, command, *beside in zip(page, command_ids, [last, *command_ids[:-1]], nexts, strict=True)
-        ]
+        plain = _plain(page, [last, *command_ids[:-1]], nexts, reader)
         last = command_ids[-1]
-        made = [recorded for recorded, is_plain in zip(page, plain, strict=True) if is_plain]
+        made = [*compress(page, plain)]
         others = [log.encode_row(recorded) for recorded, is_plain in zip(page, plain, strict=True) if not is_plain]
-        ids = [recorded.command_id for recorded in made]
+        ids = [*compress(command_ids, plain)]
         pages.append(CheckedPage(bytes(plain), others, ids, forecast_columns(facts, made)))
     if rows.damage or rows.last.position != end:
         return None
     return CheckedPart(started, rows.last, rows.recorded_at, rows.imported, facts.participant_codes.labels, pages)
 
 
-def _is_plain(recorded: Recorded, reader: _Reader) -> bool:
-    event = recorded.event
-    if type(event) is not ForecastMade or recorded.normal is not True or event.participant in reader.several:
-        return False
-    form = reader.forms.get(event.question)
-    return form is not None and reader.checks.says(recorded, form) is True
+def _plain(page: list[Recorded], before: list[str], after: list[str], reader: _Reader) -> bytearray:
+    """Return 1 for each row that is plain, as in `CheckedPage`. before, after: the commands of the rows beside it."""
+    plain, chosen = bytearray(len(page)), list[int]()
+    for number, (recorded, *beside) in enumerate(zip(page, before, after, strict=True)):
+        event = recorded.event
+        is_made = type(event) is ForecastMade and recorded.normal is True and event.participant not in reader.several
+        if is_made and recorded.command_id not in beside:
+            chosen.append(number)
+    forms = [reader.forms.get(page[number].event.question) for number in chosen]  # type: ignore[union-attr]
+    for number, is_said in zip(chosen, reader.checks.say([page[number] for number in chosen], forms), strict=True):
+        plain[number] = is_said is True
+    return plain

@@ -272,6 +272,16 @@ def test_a_reply_that_is_not_a_decision_is_decided_again(fault: str, response: s
     assert audited(first).lossy_commands == (response is not None and fault != "unreadable")
 
 
+def test_a_digest_of_the_first_form_does_not_cover_numbers_that_are_none() -> None:
+    """Such a digest need not be the one of the event, which still has to be one that the decider records."""
+    commands: list[AnyCommand] = [opened(), forecast(), forecast(participant="bob")]
+    rows = in_first_form(oracle.history(*commands), commands)
+    event = structs.replace(rows[1].event, probabilities=(10**8, 10**8))
+    with pytest.raises(Corrupt) as found:
+        audited(chained([rows[0], structs.replace(rows[1], event=event), rows[2]]))
+    assert found.value.position == rows[1].position
+
+
 def test_a_reply_with_null_lists_that_an_earlier_version_did_not_read_is_decided_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

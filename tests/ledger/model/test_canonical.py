@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.exact import shortest_text
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import (
-    _number_bytes,
+    _number_text,
     canonical_content,
     cdf_content,
-    forecast_content,
     forecast_contents,
     measures_content,
     normal_content,
@@ -43,7 +42,7 @@ from tests.ledger.model.test_commands import LINES, OWN, line
 from tests.support import given
 from tests.support.given import BEFORE, COLOURS, day
 
-TWO = [(b'"a"', 750_000_000), (b'"b"', 250_000_000)]  # outcomes as JSON and their probabilities, in 1e-9
+TWO = [('"a"', 750_000_000), ('"b"', 250_000_000)]  # outcomes as JSON and their probabilities, in 1e-9
 SPELLINGS = ["0.25", "0.2500", "25e-2", "+0.25", "2.5E-1", 0.25, Decimal("0.250"), Decimal("25E-2")]
 
 
@@ -649,7 +648,7 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
 )
 def test_the_quick_way_writes_numbers_in_canonical_form(units: int, places: int) -> None:
     """Both ways use the shortest decimal text."""
-    assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
+    assert _number_text(units, places) == f'"{shortest_text(Decimal(units).scaleb(-places))}"'
 
 
 @pytest.mark.parametrize("at", [None, 1_772_323_200_000_000])
@@ -667,14 +666,15 @@ def test_the_quick_way_writes_numbers_in_canonical_form(units: int, places: int)
     ],
 )
 def test_the_quick_way_writes_the_content_of_a_forecast(
-    fields: dict[str, Any], is_normal: bool, numbers: bytes, at: int | None
+    fields: dict[str, Any], is_normal: bool, numbers: str, at: int | None
 ) -> None:
     """It gives the bytes of the long way, of each kind of numbers, in both forms, with an instant and without."""
     command = commands.SubmitForecast(
         question="q", participant="ada", at=None if at is None else "2026-03-01T00:00:00Z", **fields
     )
     content = (normal_content if is_normal else canonical_content)(command)
-    assert forecast_content(b'"q"', b'"ada"', at, numbers, is_normal) == content
+    instant = "null" if at is None else at
+    assert forecast_contents(['"q"'], ['"ada"'], [instant], [numbers], is_normal=is_normal) == [content]
 
 
 def test_the_quick_way_writes_normal_forms_of_many_forecasts() -> None:
