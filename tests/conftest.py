@@ -8,11 +8,13 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shutil import disk_usage
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -57,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Every worker imports all test modules, because it collects all tests. Each begins at another one of them.
     """
+    if config.option.durations is None:
+        for worker in (each for each in config.pluginmanager.get_plugins() if hasattr(each, "sendevent")):
+            worker.sendevent = partial(_send, worker.sendevent)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1 or config.args != config.getini("testpaths"):
         return
@@ -66,6 +71,16 @@ def pytest_configure(config: pytest.Config) -> None:
         for name in [*names[first:], *names[:first]]:  # the collection imports what failed again, and reports it
             with suppress(Exception, pytest.skip.Exception):
                 import_module(name)
+
+
+def _send(send: Callable[..., None], name: str, **details: Any) -> None:
+    """Send what happened to the process that prints it, except that a test began or ended, or that nothing went wrong
+    before or after it: nobody is told of these, but to send and read them takes longer than most tests.
+    """
+    report = details.get("data", {})
+    nothing = report.get("when") in {"setup", "teardown"} and report["outcome"] == "passed" and not report["sections"]
+    if name not in {"logstart", "logfinish"} and not nothing:
+        send(name, **details)
 
 
 @pytest.hookimpl(wrapper=True)
