@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers
 from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows, up_to
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, between, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 # Columns of a segment that no table needs.
@@ -77,7 +77,9 @@ class SealedLog:
                     return
                 position, at = included[-1]
                 [(_, row)] = self._rows.select(position - 1, 1)
-                part = SealedPart(segment, up_to(columns, position), Checkpoint(position, log.stated_digest(row)), at)
+                part = SealedPart(
+                    segment, between(columns, None, position), Checkpoint(position, log.stated_digest(row)), at
+                )
             if every_row:
                 _check_rows(columns, segment, part.end.position)
                 part = part._replace(columns=_without(part.columns, without))

@@ -7,14 +7,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Never
 
+import numpy as np
+
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
+    integers,
     pyarrow,
     rebuild,
+    row_numbers,
     says_another,
     schemas,
     sealed_digests,
@@ -94,7 +98,7 @@ class SegmentRows(Rows):
             return None
         texts, names = list[str](), {name for schema in schemas() for name in schema.names}
         for segment in self._segments:
-            others = up_to(self._read_columns(segment, names - {"position", "type", "event"}), end).others
+            others = between(self._read_columns(segment, names - {"position", "type", "event"}), None, end).others
             chosen = pyarrow().compute.is_in(others["type"].cast("string"), pyarrow().array(tags))
             texts += others.filter(chosen)["event"].to_pylist()
         return texts
@@ -144,7 +148,7 @@ class SegmentRows(Rows):
             if start > segment.first:
                 before = _mark(segment, start - 1)
             for end in (self._bound, segment.last) if start <= self._bound < segment.last else (segment.last,):
-                for rows in checked_rows(_between(columns, segment, before.position, end), segment, before, end):
+                for rows in checked_rows(_part(columns, segment, before.position, end), segment, before, end):
                     yield rows
                     before = Checkpoint(before.position + len(rows), log.stated_digest(rows[-1]))
             start = segment.last + 1
@@ -156,24 +160,19 @@ def _mark(segment: Segment, position: int) -> Checkpoint:
     return Checkpoint(position, segment.marks[(position - first) // MARKED])
 
 
-def _after(columns: SegmentColumns, position: int) -> SegmentColumns:
-    """Return the rows after a log position."""
-    return SegmentColumns(*(table.filter(pyarrow().compute.field("position") > position) for table in columns))
+def between(columns: SegmentColumns, after: int | None, end: int | None) -> SegmentColumns:
+    """Return the rows after a log position up to another. None: those before, or after, whatever their positions."""
+    if after is None and end is None:
+        return columns
+    least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
+    positions = (integers(table["position"]) for table in columns)
+    chosen = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
+    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, chosen, strict=True)))
 
 
-def _between(columns: SegmentColumns, segment: Segment, after: int, end: int) -> SegmentColumns:
+def _part(columns: SegmentColumns, segment: Segment, after: int, end: int) -> SegmentColumns:
     """Return the rows of a segment after a log position up to another; also those of no row, at an end of it."""
-    if after < segment.first:
-        return columns if end == segment.last else up_to(columns, end)
-    if end == segment.last:
-        return _after(columns, after)
-    position = pyarrow().compute.field("position")
-    return SegmentColumns(*(table.filter((position > after) & (position <= end)) for table in columns))
-
-
-def up_to(columns: SegmentColumns, position: int) -> SegmentColumns:
-    """Return the rows up to a log position."""
-    return SegmentColumns(*(table.filter(pyarrow().compute.field("position") <= position) for table in columns))
+    return between(columns, None if after < segment.first else after, None if end == segment.last else end)
 
 
 def check_rows(folder: Path, segment: Segment, after: int, end: int) -> None:
@@ -184,11 +183,8 @@ def check_rows(folder: Path, segment: Segment, after: int, end: int) -> None:
     """
     for file in segment.files:  # first: pyarrow ends the process at some damage
         check_file(folder, file, segment.first)
-    columns, before = read_columns(folder, segment), segment.before
-    if after >= segment.first:
-        columns, before = _after(columns, after), _mark(segment, after)
-    at = after
-    for rows in checked_rows(columns if end == segment.last else up_to(columns, end), segment, before):
+    columns, at = _part(read_columns(folder, segment), segment, after, end), after
+    for rows in checked_rows(columns, segment, _mark(segment, after) if after >= segment.first else segment.before):
         at += len(rows)
         if at >= end:
             return
