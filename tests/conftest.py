@@ -49,11 +49,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # not threads in each of hundreds of processes
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many files run at once: one more than there are processors, because tests of faults wait for others."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Make a worker compile its share of the test modules first, so that it finds the others compiled.
 
