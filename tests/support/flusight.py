@@ -272,7 +272,12 @@ def micros(instant: str) -> int:
 
 def chances(forecast: Row, question: Row) -> list[Fraction]:
     """In the question's order, in 1e-9; what little their sum misses of one goes to the largest."""
-    row = [Fraction(forecast["probs"][outcome]) for outcome in question["options"]]
+    return [*_mended(tuple(forecast["probs"][outcome] for outcome in question["options"]))]
+
+
+@cache
+def _mended(probabilities: tuple[str, ...]) -> list[Fraction]:
+    row = [*map(Fraction, probabilities)]
     total = sum(row, Fraction(0))
     mended = total if abs(total - 1) > Fraction(1, 10**6) else Fraction(1)
     row = [Fraction(round(chance / mended * 10**9), 10**9) for chance in row]

@@ -628,7 +628,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["seal", log, str(folder / "segments")],
         ["follow", log, str(folder / "tables.db"), "--once"],
         ["report", log, str(folder / "report.html"), "--contest", "plain"],
-        ["plot", log, "board", str(folder / "board.svg"), "--contest", "plain"],
+        ["plot", log, "board", str(folder / "board.json"), "--contest", "plain"],
         ["what-if", log, str(commands), "--show", "standing"],
         ["help"],
         ["rules"],

@@ -32,12 +32,17 @@ LAST = "2026-01-24"  # the round with which the shortened season ends, the tenth
 
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
+def rows() -> list[flusight.Row]:
+    """The lines of the season."""
+    return flusight.rows()
+
+
+@pytest.fixture(scope="module")
+def season(rows: list[flusight.Row], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
     """The season of the teams with published numbers: the hub's folder, and the ledger that it was imported into.
 
     No number of theirs depends on other teams. With LONG, of all teams.
     """
-    rows = flusight.rows()
     teams = {who for _, who, *_ in PUBLISHED}
     yield from imported(tmp_path_factory, rows if LONG > 1 else flusight.of_teams(rows, teams))
 
@@ -64,15 +69,15 @@ def test_the_published_numbers_come_out(season: tuple[Path, Ledger]) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
+def small(rows: list[flusight.Row], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
     """A third of the season of three teams: the hub's folder, and the ledger that it was imported into.
 
     With LONG, the whole season.
     """
-    rows = flusight.of_teams(flusight.rows(), {who for _, who, _, _ in PUBLISHED[::2]})
+    few = flusight.of_teams(rows, {who for _, who, _, _ in PUBLISHED[::2]})
     made = {"round", "forecast", "withdrawal"}
     yield from imported(
-        tmp_path_factory, [row for row in rows if LONG > 1 or row["kind"] not in made or row["round"] <= LAST]
+        tmp_path_factory, [row for row in few if LONG > 1 or row["kind"] not in made or row["round"] <= LAST]
     )
 
 
