@@ -20,7 +20,7 @@ from forecast_ledger.replay.files.formats import (
 )
 from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import sql_type
-from forecast_ledger.replay.readmodel.sqlite_tables import NULL, insert_values
+from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -98,11 +98,11 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
         database.conn.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
         with database.atomic():
             for sheet in sheets:
-                manifest.tables[sheet.name] = _table(database, sheet)
+                manifest.tables[sheet.name] = _table(database.conn, sheet)
                 done.append(sheet.without_rows())
                 del sheet
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
-            manifest.tables[last.name] = _table(database, last)
+            manifest.tables[last.name] = _table(database.conn, last)
             _add_search_and_views(database)
             database.table("manifest").insert({"manifest": manifest.encoded().decode()})
     except OverflowError as error:
@@ -135,17 +135,14 @@ def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], 
         yield "data_dictionary"
 
 
-def _table(database: "Database", sheet: ExportTable) -> ManifestEntry:
+def _table(connection: sqlite3.Connection, sheet: ExportTable) -> ManifestEntry:
     """Create and fill a table, with its key, its foreign keys, and an index for each column that it is joined by."""
     joined = _joined(sheet)
-    types = {name: kind for column in sheet.columns for name, kind in _types(column, sheet.floats)}
-    table = database.table(sheet.name)
-    key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
-    table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in _references(sheet)])
-    insert_values(database.conn, sheet.name, len(types), map(_row_by_row, _columns(sheet, joined, NULL)))
-    for name in joined:
-        if name != sheet.key[0]:
-            table.create_index([name])
+    types = [each for column in sheet.columns for each in _types(column, sheet.floats)]
+    connection.execute(create_table(sheet.name, types, sheet.key, dict(_references(sheet)), rowid=True))
+    insert_values(connection, sheet.name, len(types), map(_row_by_row, _columns(sheet, joined, NULL)))
+    for statement in create_indexes(sheet.name, (name for name in joined if name != sheet.key[0])).values():
+        connection.execute(statement)
     return ManifestEntry(sheet.chunks.rows, sheet.chunks.digest, sheet.version)
 
 
@@ -163,14 +160,14 @@ def _references(sheet: ExportTable) -> Iterator[tuple[str, tuple[str, str]]]:
         yield from ((name, FOREIGN_KEYS[name]) for name in _joined(sheet))
 
 
-def _types(column: Column, floats: bool) -> list[tuple[str, str | type[float]]]:
+def _types(column: Column, floats: bool) -> list[tuple[str, str]]:
     """Return the name and type of the column, and of the float column that is beside each decimal.
 
     floats: whether the column itself has floats, too; views and queries find the other one all the same.
     """
     if column.kind not in FLOATS:
         return [(column.name, sql_type(column))]
-    return [(column.name, float if floats else sql_type(column)), (f"{column.name}_real", float)]
+    return [(column.name, "REAL" if floats else sql_type(column)), (f"{column.name}_real", "REAL")]
 
 
 def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:

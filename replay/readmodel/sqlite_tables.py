@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,12 @@ from urllib.parse import quote
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
+from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
 BESIDE = "-sha256"
 _LARGEST = 4_096  # bytes that are read of the file beside
 _NEW = "-new"  # the file beside in which all tables are made again
 _LOCK_TIMEOUT = 30  # s to wait for another connection that writes to the file
-NULL = float("nan")  # SQLite writes NULL for it, and sqlite3 takes a tenth of the time that None takes
-_PARAMETERS = 999  # of a statement, the most that every version of SQLite takes
 _REMEDY = (
     "make it again with `forecast-ledger follow --rebuild`; if that is refused too, delete the file with its -wal and "
     "-shm files, follow the log again, and name its optional tables with --with"
@@ -58,36 +58,6 @@ def write(path: str) -> None:
 def _line(path: str) -> bytes:
     with Path(path).open("rb") as file:
         return f"{file_digest(file, 'sha256').hexdigest()}  {Path(path).name}\n".encode()
-
-
-def insert_values(connection: sqlite3.Connection, table: str, width: int, pages: Iterable[list[Any]]) -> None:
-    """Write rows of this width to a table of ours, in their order. pages: the values row after row, NULL for None.
-
-    >>> with sqlite3.connect(":memory:") as connection:
-    ...     made = connection.execute("CREATE TABLE pairs (a, b)")
-    ...     insert_values(connection, "pairs", 2, ([n, n * n, n + 1, NULL] for n in range(0, 1_000, 2)))
-    ...     connection.execute("SELECT count(*), count(b), max(b) FROM pairs").fetchall()
-    [(1000, 500, 996004)]
-    """
-    row = f"({', '.join('?' * width)})"
-    at_once = max(_PARAMETERS // width, 1)
-    statement, rest = f'INSERT INTO "{table}" VALUES ', list[Any]()  # noqa: S608 - a name of ours
-
-    def groups() -> Iterator[list[Any]]:
-        for page in pages:
-            rest.extend(page)
-            yield from _taken(rest, at_once * width)
-
-    connection.executemany(statement + ", ".join([row] * at_once), groups())
-    connection.executemany(statement + row, _taken(rest, width))
-
-
-def _taken(values: list[Any], size: int) -> Iterator[list[Any]]:
-    """Take values from the beginning of a list, so many at a time, until fewer are left."""
-    end = len(values) // size * size
-    for begin in range(0, end, size):
-        yield values[begin : begin + size]
-    del values[:end]
 
 
 class SQLiteTables:
@@ -180,11 +150,11 @@ class SQLiteTables:
         return bool(self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [name]).fetchall())
 
     def expected(self, table: Layout) -> dict[str, str]:
-        return {table.name: _create_statement(table), **_index_statements(table)}
+        return _structure(table)
 
     def make(self, table: Layout) -> None:
         self.drop(table.name)
-        self._connection.execute(_create_statement(table))
+        self._connection.execute(_structure(table)[table.name])
         self._made.append(table)
 
     def drop(self, name: str) -> None:
@@ -192,7 +162,7 @@ class SQLiteTables:
 
     def finish(self) -> None:
         """See `Database`: indexes are made faster after the rows are written."""
-        for statement in [each for table in self._made for each in _index_statements(table).values()]:
+        for statement in [each for table in self._made for each in [*_structure(table).values()][1:]]:
             self._connection.execute(statement)
 
     def start_over(self) -> None:
@@ -262,22 +232,11 @@ class SQLiteTables:
         return sqlite3.connect(location, timeout=wait, isolation_level=None, uri=True, check_same_thread=False)
 
 
-def _create_statement(table: Layout) -> str:
-    """Return the statement that creates a table; SQLite stores its text, with which a later one is compared.
-
-    An export has its tables from sqlite-utils, which knows no WITHOUT ROWID; `insert_values` writes the rows of both.
-    """
-    columns = ", ".join(f'"{name}" {kind}' for name, kind in table.columns)
-    keys = ", ".join(f'"{name}"' for name in table.key_names())
-    return f'CREATE TABLE "{table.name}" ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID'
-
-
-def _index_statements(table: Layout) -> dict[str, str]:
-    """Return the statements that create the indexes of a table, by name."""
-    return {
-        f"{table.name} by {column}": f'CREATE INDEX "{table.name} by {column}" ON "{table.name}" ("{column}")'
-        for column in table.indexed()
-    }
+@cache
+def _structure(table: Layout) -> dict[str, str]:
+    """Return the statements that create a table and its indexes, by name."""
+    statement = create_table(table.name, table.columns, table.key_names(), rowid=False)
+    return {table.name: statement, **create_indexes(table.name, table.indexed())}
 
 
 def _query(table: Layout, condition: str) -> str:

@@ -115,7 +115,7 @@ def test_a_row_too_many_or_too_few_is_told(copied: tuple[str, str], name: str) -
 def test_a_table_that_is_gone_or_other_is_told_and_made_again(copied: tuple[str, str]) -> None:
     """It is rebuilt as if its projection had another version; so is an index."""
     log, tables = copied
-    changed(tables, "DROP TABLE scores", 'DROP INDEX "positions by question"', "ALTER TABLE cash RENAME amount TO x")
+    changed(tables, "DROP TABLE scores", 'DROP INDEX "idx_positions_question"', "ALTER TABLE cash RENAME amount TO x")
     found = check_model(Log(log), tables)
     assert {each.table for each in found.drifts} == {"scores", "positions", "cash"}
     with Runner(log, tables) as runner:
