@@ -37,7 +37,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.audit.verify import run_checks, verify
 from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.files import export
 from forecast_ledger.replay.files.export import seal
@@ -274,6 +274,8 @@ def using(folder: Path) -> dict[str, float]:
     steps: dict[str, Callable[[], Any]] = {
         "reading": lambda: read_rows(log),
         "verify": lambda: verify(log),
+        "verify by every processor": lambda: run_checks(Log(log), side_by_side=True),
+        "verify of segments by every processor": lambda: run_checks(Log(segments), side_by_side=True),
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
         "explain of one score, with a read model": lambda: explain(log, "score", "c", "q0", who, model=model),
@@ -304,7 +306,8 @@ def using(folder: Path) -> dict[str, float]:
             with timed(seconds.setdefault("refresh of a read model after one event", [])):
                 runner.refresh()
     read = median(seconds.pop("reading"))
-    aims = {"verify": 2, "replay of every table, with its digest": 2.5, "explain of one score, with a read model": 0.05}
+    aims = {"verify": 2, "verify by every processor": 3, "replay of every table, with its digest": 2.5}
+    aims |= {"explain of one score, with a read model": 0.05}
     aims |= {"refresh of a read model after one event": 0.01, "start of a runner from segments": 0.2}
     aims |= {"first tables of a read model, from segments": 2}
     aim = {name: f" (aim {aims[name]})" if name in aims else "" for name in seconds}

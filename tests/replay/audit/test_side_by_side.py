@@ -1,7 +1,10 @@
 """A log verified side by side has the verdict that it has alone, whatever is wrong with it."""
 
+import os
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.audit import side_by_side, verify
-from forecast_ledger.replay.audit.side_by_side import Beginning
+from forecast_ledger.replay.audit.side_by_side import Beginning, check_part
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.reading.log import Log
@@ -232,3 +235,88 @@ def test_processes_verify_what_one_verifies(
     monkeypatch.setattr(side_by_side, "fspath", lambda _: str(tmp_path / "missing.db"))
     assert same(path)
     assert [each is None for each in begun] == [False, True]
+
+
+def test_a_process_that_is_killed_leaves_the_log_to_this_one(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that it did not check counts as checked: a damaged log is found damaged."""
+    context = forking("forecast_ledger.replay.audit.side_by_side")
+    monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
+    monkeypatch.setattr(side_by_side, "check_part", killed_at_the_third_part)
+    path = written(tmp_path / "log.db", FORECASTS)
+    assert same(path)
+    edit(path, said_otherwise, 20)
+    assert not same(path)
+    assert begun == [None, None]
+
+
+def killed_at_the_third_part(after: int, end: int) -> side_by_side.CheckedPart | None:
+    """Check a part, in a process that something ends at once."""
+    if after >= 14:  # parts of seven rows
+        os._exit(9)
+    return check_part(after, end)
+
+
+# --- Rows that were changed in the file, without their digests.
+
+Edit = Callable[[sqlite3.Connection, int], None]
+
+
+def said_otherwise(file: sqlite3.Connection, place: int) -> None:
+    """Other bytes in a row."""
+    file.execute("UPDATE stored_events SET state = CAST(state || ' ' AS BLOB) WHERE originator_version = ?", [place])
+
+
+def missing(file: sqlite3.Connection, place: int) -> None:
+    """A row less."""
+    file.execute("DELETE FROM stored_events WHERE originator_version = ?", [place])
+
+
+def said_twice(file: sqlite3.Connection, place: int) -> None:
+    """The row before, again."""
+    [row] = file.execute("SELECT state FROM stored_events WHERE originator_version = ?", [place - 1]).fetchone()
+    file.execute("UPDATE stored_events SET state = ? WHERE originator_version = ?", [row, place])
+
+
+def exchanged(file: sqlite3.Connection, place: int) -> None:
+    """A row and the next one in each other's place."""
+    for position, to in ((place, -1), (place + 1, place), (-1, place + 1)):
+        file.execute("UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", [to, position])
+
+
+def of_another_type(file: sqlite3.Connection, place: int) -> None:
+    """Another type beside a row."""
+    file.execute("UPDATE stored_events SET topic = 'quote.v1' WHERE originator_version = ?", [place])
+
+
+EDITS: list[Edit] = [said_otherwise, missing, said_twice, exchanged, of_another_type]
+
+
+def edit(path: Path | str, change: Edit, place: int) -> None:
+    """Change a row of a file."""
+    with closing(sqlite3.connect(path)) as file, file:
+        change(file, place)
+
+
+@pytest.mark.parametrize("change", EDITS, ids=lambda change: change.__name__)
+def test_an_edited_row_is_found_wherever_parts_end(tmp_path: Path, change: Edit, begun: list[Beginning | None]) -> None:
+    """The last row of a part, the first one, one within it, and the last of the log; the words are those of one."""
+    for place in (6, 7, 8, 14, 15, 25):
+        path = written(tmp_path / f"{place}.db", FORECASTS)
+        edit(path, change, place)
+        assert not same(path)
+    assert begun == [None] * 6
+
+
+def test_an_edited_file_of_a_segment_is_found(tmp_path: Path, begun: list[Beginning | None]) -> None:
+    """In the first segment, in one within, and in the last; each segment ends within a part."""
+    path, folder = written(tmp_path / "log.db", FORECASTS), tmp_path / "s"
+    with Log(path).opened() as store:
+        seal(store.pages, "main", folder, 9)
+    for file in sorted(folder.glob("*.forecasts.parquet")):
+        content = file.read_bytes()
+        file.write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
+        assert not same(folder)
+        file.write_bytes(content)
+    assert begun == [None] * 3
