@@ -114,27 +114,44 @@ class Division(NamedTuple):
     second_thread: bool = False
 
 
+# What a part of each division is, and when a refresh makes it again; another table is made again whole.
 _ON_FORECASTS = frozenset({"forecasts", "own_forecasts"})
 _ACCOUNT = frozenset({"own_account", "resolutions"})
 _VALUES = _ACCOUNT | {"accounts", "questions", "quotes", "contests", "clock"}
 _SCORED = frozenset(SCORED)
 DIVISIONS: dict[str, Division] = {
-    "log": Division((), frozenset(INPUTS)),  # rebuilt when any kind of facts that the table reads changes
+    # The whole table, whenever any kind of facts that it reads changes.
+    "log": Division((), frozenset(INPUTS)),
+    # A question, when it or a forecast on it changes; it has a part only if it has a forecast.
     "forecasts": Division(("question",), _ON_FORECASTS | {"questions", "resolutions"}),
+    # A question, when it is changed or answered; forecasts on it do not matter.
     "questions": Division(("question",), frozenset({"questions", "resolutions"})),
+    # A question in a contest that asks for attestations, when it is entered or a forecast on it comes.
     "receipts": Division(("contest", "question"), _ON_FORECASTS | {"entries"}),
+    # A contest, when its record, its questions or its accounts change.
     "contests": Division(("contest",), frozenset({"contests", "entries", "accounts"})),
+    # A question in a contest, when its scores change.
     "scores": Division(("contest", "question"), _SCORED, second_thread=True),
+    # A contest, when a score in it changes: its sums of scores are kept, and the new ones are added.
     "boards": Division(("contest",), _SCORED, second_thread=True),
+    # A participant in a contest, when a score of theirs changes; the Brier sums of others are kept.
     "brier_scores": Division(("contest", "participant"), _SCORED),
+    # A participant in all contests, likewise.
     "brier_overall": Division(("participant",), _SCORED),
+    # An account, when its own events or answers to what it holds come.
     "account_entries": Division(("contest", "participant"), _ACCOUNT),
+    # An account, also when prices, questions or contests change what it is worth.
     "holdings": Division(("contest", "participant"), _VALUES - {"accounts"}),
+    # A contest, when any of its accounts or their worth changes.
     "trading_boards": Division(("contest",), _VALUES),
+    # The whole table, when any account or its worth changes.
     "trading_overall": Division((), _VALUES),
-    "portfolios": Division(("contest", "participant"), _VALUES),  # every tick changes all of them: rebuilt whole
-    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # rows change with an id alone
-    "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),  # every row has an age
+    # An account at each tick; every tick changes all accounts, so that a refresh makes the table again whole.
+    "portfolios": Division(("contest", "participant"), _VALUES),
+    # An event that moves money, when it comes; later, a rename alone changes its rows.
+    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),
+    # The whole table, because every row has an age.
+    "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),
 }
 
 

@@ -371,6 +371,12 @@ QUIET: dict[str, list[AnyCommand]] = {
 }
 
 
+TABLES_OF_AN_EVENT = (
+    "if events of this test give a new table rows, or change them, name it among the expected tables; "
+    "if they should not, its builder reads too much"
+)
+
+
 @pytest.mark.parametrize("commands", QUIET.values(), ids=QUIET.keys())
 def test_a_log_without_scores_has_empty_tables(commands: list[AnyCommand]) -> None:
     """Each empty table has the digest of its schema; only a contest and a question have a row of their own."""
@@ -379,7 +385,7 @@ def test_a_log_without_scores_has_empty_tables(commands: list[AnyCommand]) -> No
         table = projections.table(name)
         kind = {"contests": OpenContest, "questions": OpenQuestion}.get(name)
         rows = sum(isinstance(command, kind) for command in commands) if kind else 0
-        assert (len(table), len(list(table.rows()))) == (rows, rows), name
+        assert (len(table), len(list(table.rows()))) == (rows, rows), f"{TABLES_OF_AN_EVENT}; here: {name}"
         assert rows or table.digest() == empty.table(name).digest(), name
 
 
@@ -388,7 +394,7 @@ def test_questions_without_a_contest_have_standings_and_medians() -> None:
     projections = oracle.projected(opened(), forecast(), resolution())
     lengths = {name: len(projections.table(name)) for name in CATALOGUE}
     rows = {"questions": 1, "forecasts": 2, "standing": 1, "consensus": 2}
-    assert lengths == dict.fromkeys(CATALOGUE, 0) | rows, "a table with rows of any question is named here"
+    assert {name for name, length in lengths.items() if length != rows.get(name, 0)} == set(), TABLES_OF_AN_EVENT
 
 
 def test_a_table_of_forecasts_that_every_replay_builds_is_made_some_questions_at_a_time() -> None:
@@ -404,22 +410,24 @@ def test_a_table_of_forecasts_that_every_replay_builds_is_made_some_questions_at
 def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
     """A resolution changes no standing forecast, a contest changes no median."""
 
-    def changed(before: Sequence[AnyCommand], *more: AnyCommand) -> set[str]:
+    def check(expected: set[str], before: Sequence[AnyCommand], *more: AnyCommand) -> None:
         old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
-        return {name for name in CATALOGUE if old[name] != new[name]}
+        changed = {name for name in CATALOGUE if old[name] != new[name]}
+        assert changed == expected, f"{TABLES_OF_AN_EVENT}; here: {', '.join(sorted(changed ^ expected))}"
 
     scored = {"score_parts", "scores", "leaderboard", "prizes", "intervals", "difficulty", "adjusted_scores"}
     scored |= {"adjusted_intervals", "marginal_ranks", "score_over_time", "participant_review"}
     brier_tables = {"brier", "brier_overall", "calibration", "corp", "corp_blocks"}
     brier_tables |= {*DRAWN, "calibration_by_cluster", "murphy_curve"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
-    assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
-    assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables
-    assert changed(commands, forecast(participant="bob")) == {"forecasts", "standing", "consensus"}
-    assert changed(commands, finalization()) == changed(commands, contest("cap")) == {"contests"}
+    check({"questions"} | scored | brier_tables, commands, resolution())
+    check({"contests"} | scored | brier_tables, [*commands, resolution()], contest("cap"), entry("cap"))
+    check({"forecasts", "standing", "consensus"}, commands, forecast(participant="bob"))
+    check({"contests"}, commands, finalization())
+    check({"contests"}, commands, contest("cap"))
     sealed = [*commands, resolution(), finalization()]
-    assert changed(sealed, payment()) == {"contests", "prizes", "journal", "trial_balance"}
-    assert changed(commands, enrolment(participant="bob", bot=True)) == set()
-    assert changed(sealed, revocation()) == {"questions"}
+    check({"contests", "prizes", "journal", "trial_balance"}, sealed, payment())
+    check(set(), commands, enrolment(participant="bob", bot=True))
+    check({"questions"}, sealed, revocation())
     examined: list[AnyCommand] = [opened(), contest(rules=RuleSet(name="own", kernel="ln", attested=True)), entry()]
-    assert changed(examined, forecast()) == {"forecasts", "standing", "consensus", "admissions"}
+    check({"forecasts", "standing", "consensus", "admissions"}, examined, forecast())
