@@ -10,7 +10,8 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import to_standing
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers, labelled, other_events, pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, integers, labelled, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events
 
 # Columns that a writer does not need.
 UNREAD = frozenset({"form", "numbers", "attestation", "imported", "normal", "provenance", "command"})
@@ -117,7 +118,7 @@ def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
     order = np.argsort(position, kind="stable")
     ids, position = pa.concat_arrays(chunks).take(pa.array(order)), position[order]
     begins = np.ones(len(ids), bool)
-    begins[1:] = pa.compute.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    begins[1:] = compute_functions().not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
     texts, firsts = ids.filter(pa.array(begins)).to_pylist(), position[begins].tolist()
     recent = known.commands.recent
     if texts[0] in recent:  # the segment before ends within this command

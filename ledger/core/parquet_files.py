@@ -441,12 +441,22 @@ def decoded_bytes(array: Any) -> int:
 
 def most_decoded_bytes(array: Any) -> int:
     """Return at least as many bytes as `decoded_bytes`: as if each label were the longest one."""
-    from pyarrow import compute  # noqa: PLC0415 - late: optional
-
     if not _has_labels(array):
         return int(array.nbytes)
-    longest = compute.max(compute.binary_length(array.dictionary)).as_py() or 0
-    return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + len(array) * int(longest)
+    longest = _longest_text(array.dictionary)
+    return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + len(array) * longest
+
+
+def _longest_text(texts: Any) -> int:
+    """Return the bytes of the longest text, without pyarrow's functions of columns, which take long to import."""
+    import numpy as np  # noqa: PLC0415 - late: optional
+    from pyarrow import types  # noqa: PLC0415
+
+    is_large = types.is_large_string(texts.type) or types.is_large_binary(texts.type)
+    begin, count, ends = texts.offset, len(texts), texts.buffers()[1]
+    if not count or ends is None:
+        return 0
+    return int(np.diff(np.frombuffer(ends, np.int64 if is_large else np.int32)[begin : begin + count + 1]).max())
 
 
 def _has_labels(array: Any) -> bool:

@@ -30,7 +30,7 @@ from forecast_ledger.ledger.core.parquet_files import (
     read_struct,
     write_struct,
 )
-from forecast_ledger.ledger.segments.segment_columns import pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, pyarrow
 
 _MARK = b"PAR1"  # at the beginning of a file
 _DATA, _DICTIONARY = 0, 2  # types of pages
@@ -258,7 +258,7 @@ def _statistics(values: Any, count: int, element: Struct) -> dict[int, Any]:
         values = values.dictionary.take(values.indices.unique())
     statistics: dict[int, Any] = {3: _Maybe(LONG, nulls)}
     if len(values):
-        ends = pa.compute.min_max(values)
+        ends = compute_functions().min_max(values)
         least, greatest = (_Maybe(BYTES, _plain(ends[name], element)) for name in ("min", "max"))
         statistics |= {5: greatest, 6: least, 7: _Maybe(TRUE, True), 8: _Maybe(TRUE, True)}
         if element[1][1] in _NUMBERS:  # the fields that 5 and 6 replaced have the order of numbers
@@ -292,7 +292,7 @@ def _sizes(leaf: _Leaf, stated: Struct) -> dict[int, Any]:
 
 def _text_bytes(values: Any) -> int:
     """Return the bytes of all texts."""
-    compute = pyarrow().compute
+    compute = compute_functions()
     if not pyarrow().types.is_dictionary(values.type):
         return int(compute.sum(compute.binary_length(values)).as_py() or 0)
     counts = np.bincount(values.indices.to_numpy(), minlength=len(values.dictionary))

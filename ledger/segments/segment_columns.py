@@ -2,7 +2,7 @@
 
 Forecasts, withdrawals and quotes are typed columns, question after question; every other event, and an event of quotes
 without them, is its JSON. Neither the rows nor their digests are kept: rows are rebuilt from the columns byte for byte,
-so that the chain of digests proves the columns too. pyarrow is optional, and imported when columns are made.
+so that the chain of digests proves the columns too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,18 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from forecast_ledger.ledger.core.errors import Corrupt, Unavailable, installing
+from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.provenance import Provenance
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    compute_functions,
+    integers,
+    is_valid,
+    numpy_array,
+    pyarrow,
+    row_numbers,
+)
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _QUOTES = {events.PricesQuoted}
@@ -40,21 +48,6 @@ class SegmentColumns(NamedTuple):
     def rows(self) -> tuple[Any, Any]:
         """The tables that have a row for each row of the log."""
         return self.forecasts, self.others
-
-
-def pyarrow() -> Any:
-    """Return the pyarrow module. Raises Unavailable if it is not installed."""
-    try:
-        import pyarrow as module  # noqa: PLC0415 - late: optional
-        import pyarrow.compute  # noqa: PLC0415
-    except ImportError:
-        raise Unavailable(f"segments need pyarrow; {installing('columnar')}") from None
-    return module
-
-
-def give_back_memory() -> None:
-    """Give the memory that pyarrow holds for later back to the system. Raises Unavailable (no pyarrow)."""
-    pyarrow().default_memory_pool().release_unused()
 
 
 def schemas() -> tuple[Any, Any, Any]:
@@ -253,61 +246,6 @@ def _instants(micros: Sequence[int | None]) -> Any:
     return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
-# pyarrow's own ways between its arrays and NumPy's import pandas if it is installed, which takes a third of a second.
-
-
-def numpy_array(array: Any) -> Any:
-    """Return the integers or truth values of an array, shape (n,); integers are not copied.
-
-    Raises ValueError: a value is missing.
-    """
-    if array.null_count:
-        raise ValueError(f"{array.null_count:,} values are missing")
-    return _values(array)
-
-
-def _values(array: Any) -> Any:
-    """Return the values of an array; where one is missing, any number."""
-    kind, begin, size = array.type, array.offset, len(array)
-    if pyarrow().types.is_boolean(kind):
-        bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
-        return np.unpackbits(bits, count=begin + size, bitorder="little")[begin:].astype(bool)
-    width = kind.bit_width // 8
-    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", size if size else 0, begin * width if size else 0)
-
-
-def row_numbers(rows: Any) -> Any:
-    """Return the numbers of rows, an array of integers, for `take`."""
-    pa, rows = pyarrow(), np.ascontiguousarray(rows, np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
-
-
-def chosen(rows: Any) -> Any:
-    """Return which rows are chosen, an array of truth values, for `filter`."""
-    pa = pyarrow()
-    return pa.Array.from_buffers(pa.bool_(), len(rows), [None, pa.py_buffer(np.packbits(rows, bitorder="little"))])
-
-
-def no_rows(schema: Any) -> Any:
-    """Return a table without rows."""
-    pa = pyarrow()
-    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
-
-
-def integers(column: Any, missing: int | None = None) -> Any:
-    """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
-    whole = column.combine_chunks().cast(pyarrow().int64())
-    return numpy_array(whole) if missing is None else np.where(_values(whole.is_valid()), _values(whole), missing)
-
-
-def labelled(column: Any) -> tuple[list[str], Any]:
-    """Return the labels of a column of names, and the label of each row by number, an array of int32."""
-    if not len(column):
-        return [], np.zeros(0, np.int32)
-    chunk = column.combine_chunks()
-    return chunk.dictionary.to_pylist(), numpy_array(chunk.indices)
-
-
 AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the caches of a processor
 _WITHOUT_EVENT = "the segment has a quote there, and no event of quotes"
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
@@ -347,7 +285,7 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
 def _digests(column: Any) -> list[str]:
     """Return digests as hexadecimal texts, empty where there is none, as in most rows."""
     digests = [""] * len(column)
-    for row in np.flatnonzero(_values(column.combine_chunks().is_valid())).tolist():
+    for row in np.flatnonzero(is_valid(column.combine_chunks())).tolist():
         digests[row] = column[row].as_py().hex()
     return digests
 
@@ -370,7 +308,7 @@ def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
     position, quotes = integers(others["position"]), _with_quoted_ids(quotes)
     log_order = _log_order(quotes)
     for begin, end, quoted in _pages(position, quotes, log_order):
-        yield others.slice(begin, end - begin), quotes.take(row_numbers(quoted))
+        yield others.slice(begin, end - begin), quotes.take(row_numbers(quoted)) if len(quoted) else quotes.slice(0, 0)
 
 
 def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
@@ -414,7 +352,7 @@ def _with_quoted_ids(table: Any) -> Any:
 
 def _check_forecasts(made: Any) -> None:
     """Check the columns of which the rows of forecasts and withdrawals are not made. Raises Corrupt."""
-    compute, form = pyarrow().compute, made["form"]
+    compute, form = compute_functions(), made["form"]
     known = compute.is_in(form, pyarrow().array([*_FORMS, None], pyarrow().string()))
     right = compute.and_(compute.equal(made["made"], compute.is_valid(form)), known)
     if not compute.all(right, min_count=0).as_py():
@@ -435,7 +373,7 @@ def sealed_digests(columns: SegmentColumns) -> dict[int, str]:
 
     A row of another type is among them if its columns state a digest.
     """
-    compute, table = pyarrow().compute, columns.others
+    compute, table = compute_functions(), columns.others
     finalizes = compute.equal(table["type"].cast(pyarrow().string()), _FINALIZED)
     chosen = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
     digests = [b"" if digest is None else digest for digest in chosen["digest"].to_pylist()]
@@ -496,7 +434,9 @@ def _with_quotes(others: Any, quotes: Any) -> Any:
     groups = pa.ListArray.from_arrays(pa.array([*begins, len(position)], pa.int32()), _quote_texts(quotes))
     texts = others["event"].to_pylist()
     rows = {at: row for row, at in enumerate(integers(others["position"]).tolist())}
-    for at, text in zip(position[begins].tolist(), pa.compute.binary_join(groups, ",").to_pylist(), strict=True):
+    for at, text in zip(
+        position[begins].tolist(), compute_functions().binary_join(groups, ",").to_pylist(), strict=True
+    ):
         if at not in rows:
             raise Corrupt(at, _WITHOUT_EVENT, "store")
         texts[rows[at]] = log.with_quotes(texts[rows[at]], text)
@@ -511,7 +451,7 @@ def _quote_texts(quotes: Any) -> Any:
 
 def _heads(table: Any) -> Any:
     """Return the bytes of each row that come before the previous digest."""
-    choose = pyarrow().compute.if_else
+    choose = compute_functions().if_else
     of = {
         "position": table["position"],
         "recorded_at": table["recorded_at"],
@@ -526,7 +466,7 @@ def _heads(table: Any) -> Any:
 
 def _forecast_ends(table: Any) -> Any:
     """Return the bytes of each row of a forecast or withdrawal from the previous digest on; its ids are JSON."""
-    compute = pyarrow().compute
+    compute = compute_functions()
     of = {
         "type": compute.if_else(compute.is_valid(table["form"]), *_TYPES),
         "at": table["claimed_at"],
@@ -547,13 +487,13 @@ def _joined(*parts: Any) -> Any:
     """
     pa = pyarrow()
     texts = [_optional(*part) if isinstance(part, tuple) else _text(part) for part in parts]
-    joined = pa.compute.binary_join_element_wise(*texts, "")
+    joined = compute_functions().binary_join_element_wise(*texts, "")
     return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
 
 
 def _optional(*parts: Any) -> Any:
     """Return the joined texts of each row; "" if one is missing."""
-    compute = pyarrow().compute
+    compute = compute_functions()
     return compute.fill_null(compute.binary_join_element_wise(*map(_text, parts), ""), "")
 
 
@@ -570,12 +510,13 @@ def _text(part: Any) -> Any:
 def _quoted(column: Any) -> Any:
     """Return each text as JSON."""
     pa = pyarrow()
-    odd = pa.compute.match_substring_regex(column, _ESCAPED)
-    plain = pa.compute.binary_join_element_wise('"', column, '"', "")
-    if not pa.compute.any(odd).as_py():
+    compute = compute_functions()
+    odd = compute.match_substring_regex(column, _ESCAPED)
+    plain = compute.binary_join_element_wise('"', column, '"', "")
+    if not compute.any(odd).as_py():
         return plain
     written = pa.array([_encode(text).decode() for text in column.filter(odd).to_pylist()], pa.string())
-    return pa.compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
+    return compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
 
 
 def _hexadecimal(column: Any) -> Any:
@@ -593,6 +534,6 @@ def _number_lists(column: Any) -> Any:
     """Return each list of numbers as JSON without its brackets."""
     pa = pyarrow()
     column = column.combine_chunks()
-    numbers = pa.compute.fill_null(column.values.cast(pa.string()), "null")
+    numbers = compute_functions().fill_null(column.values.cast(pa.string()), "null")
     texts = pa.ListArray.from_arrays(column.offsets, numbers, mask=column.is_null())
-    return pa.compute.binary_join(texts, ",")
+    return compute_functions().binary_join(texts, ",")

@@ -26,16 +26,16 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.systems import sync_descriptor
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
-from forecast_ledger.ledger.segments.footer_check import check_footer
-from forecast_ledger.ledger.segments.segment_columns import (
-    SegmentColumns,
+from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
+    compute_functions,
     labelled,
     no_rows,
     numpy_array,
     pyarrow,
-    schemas,
 )
+from forecast_ledger.ledger.segments.footer_check import check_footer
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, schemas
 
 MANIFEST = "segments.json"
 VERSION = 4  # of the layout of segments; 3 is without `provenance`, 2 also without `normal`, 1 without a file of quotes
@@ -276,8 +276,10 @@ def _write(file: IO[bytes], table: Any, names: Sequence[str], options: dict[str,
 
 def says(table: Any, name: str) -> bool:
     """Return whether a row of a table has something in a column that older files do not have."""
-    pa, column = pyarrow(), table[name]
-    return bool(pa.compute.any(column).as_py()) if pa.types.is_boolean(column.type) else column.null_count < len(column)
+    column = table[name]
+    if pyarrow().types.is_boolean(column.type):
+        return bool(compute_functions().any(column).as_py())
+    return bool(column.null_count < len(column))
 
 
 def _dictionaries(schema: Any) -> list[str]:
@@ -446,20 +448,27 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
         if field.name in _NEWER and field.name not in present:
             nothing = pyarrow().scalar(None if field.nullable else False, field.type)
             decoded[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
-    columns = [_typed(decoded[field.name], field.type) for field in fields]
-    for field, column in zip(fields, columns, strict=True):
+    for field in fields:
+        column = decoded[field.name]
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} is missing in {column.null_count:,} rows")
         if not pyarrow().types.is_list(field.type) or field.type.value_field.nullable:
             continue
-        if lacking := sum(chunk.flatten().null_count for chunk in column.chunks):
+        if not pyarrow().types.is_list(column.type):
+            raise ValueError(f"{field.name} has no lists")
+        if lacking := sum(chunk.values.null_count for chunk in column.chunks):
             raise ValueError(f"{lacking:,} of {field.name} are missing")
+    columns = [_typed(decoded[field.name], field.type) for field in fields]
     return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields))
 
 
 def _typed(column: Any, kind: Any) -> Any:
-    """Return a column of this type."""
-    return column if column.type.equals(kind) else column.cast(kind)
+    """Return a column of this type. Lists differ in how a file names their items."""
+    if column.type.equals(kind):
+        return column
+    if pyarrow().types.is_list(kind):
+        return pyarrow().chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+    return column.cast(kind)
 
 
 def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ STATEMENT_TIMEOUT = 60  # s, how long to wait for a sign of a server that has a 
 CONNECTIONS = 5  # of a process to a database, at most
 MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
 ALL = 2**62  # ledgers
+MEMORY = ":memory:"  # the location of a store that no file has
 _LARGEST = 1_000_000  # of the numbers that a program sets
 # The name and the last log position of each ledger of a table, by two looks into its index for each. To be added: how
 # many ledgers at most.

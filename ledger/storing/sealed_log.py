@@ -12,7 +12,8 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, integers
+from forecast_ledger.ledger.segments.arrow_arrays import integers
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, between, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog

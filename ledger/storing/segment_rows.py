@@ -13,12 +13,10 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, integers, pyarrow, row_numbers
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
-    integers,
-    pyarrow,
     rebuild,
-    row_numbers,
     says_another,
     schemas,
     sealed_digests,
@@ -99,7 +97,7 @@ class SegmentRows(Rows):
         texts, names = list[str](), {name for schema in schemas() for name in schema.names}
         for segment in self._segments:
             others = between(self._read_columns(segment, names - {"position", "type", "event"}), None, end).others
-            chosen = pyarrow().compute.is_in(others["type"].cast("string"), pyarrow().array(tags))
+            chosen = compute_functions().is_in(others["type"].cast("string"), pyarrow().array(tags))
             texts += others.filter(chosen)["event"].to_pylist()
         return texts
 

@@ -33,6 +33,7 @@ from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
     MAX_ROW_BYTES,
+    MEMORY,
     Fault,
     Rows,
     StoredRows,
@@ -40,7 +41,6 @@ from forecast_ledger.ledger.storing.database import (
     TimeLimits,
 )
 
-MEMORY = ":memory:"
 _TABLE = "stored_events"  # the library's name for it
 _POLL = 0.001  # s, the mean time between two attempts to take the write lock
 _CHUNK = 8  # rows fetched at once

@@ -1,10 +1,10 @@
 """The stored log of a ledger, in an SQLite file or a PostgreSQL database, by a location; and the ledgers of a store.
 
-Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
+A database is opened with eventsourcing, which is imported late: it takes long, and changes `dataclasses` for the whole
+process.
 """
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike, fspath
@@ -13,9 +13,7 @@ from threading import Condition
 from typing import NamedTuple, Protocol, Self
 from urllib.parse import unquote
 
-from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
-
-from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable, installing
+from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Unavailable, installing
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
@@ -26,6 +24,7 @@ from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
     MAX_ROW_BYTES,
+    MEMORY,
     Fault,
     NewRow,
     Rows,
@@ -37,7 +36,6 @@ from forecast_ledger.ledger.storing.database import (
 )
 from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric, now_ns, seconds_since
 from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
-from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
 __all__ = [
     "MAX_ROW_BYTES",
@@ -350,6 +348,8 @@ def _rows(location: str, name: str, connections: int, limits: TimeLimits | None,
     if path is not None:
         if path != MEMORY:
             _check_path(path, read_only=read_only)
+        from forecast_ledger.ledger.storing.sqlite import SQLite  # noqa: PLC0415 - late: see above
+
         return SQLite(path, name, read_only=read_only, limits=limits, connections=connections)
     try:
         from forecast_ledger.ledger.storing.postgres import Postgres  # noqa: PLC0415 - an extra
@@ -469,17 +469,32 @@ def _translated(location: str, after: int = 0, turn: float | None = None) -> Ite
     """Translate the errors of the library and the database into those of this project. turn: how long it may take."""
     try:
         yield
-    except ConnectionPoolClosedError:
-        raise Unavailable(f"{location}: the ledger is closed") from None
-    except IntegrityError as error:
-        raise TakenError(str(error)) from None
-    except (PersistenceError, sqlite3.Error, UnicodeError) as error:
-        # of a damaged file, SQLite's message may itself not be UTF-8
-        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
-        if "malformed" in text or "too big" in text:
-            damage = f"the database file is damaged at or after this position: {text}; {_COPY}"
-            raise Corrupt(after + 1, damage, "positions") from None
-        raise Unavailable(f"{location}: {_reason(text, turn or database.LOCK_TIMEOUT)}") from None
+    except Exception as error:
+        translated = None if isinstance(error, LedgerError) else _translation(error, location, after, turn)
+        if translated is None:
+            raise
+        raise translated from None
+
+
+def _translation(error: Exception, location: str, after: int, turn: float | None) -> Exception | None:
+    """Return the error of this project for one of the library or the database; None for any other."""
+    import sqlite3  # noqa: PLC0415 - late: see above
+
+    from eventsourcing import persistence  # noqa: PLC0415
+
+    if isinstance(error, persistence.ConnectionPoolClosedError):
+        return Unavailable(f"{location}: the ledger is closed")
+    if isinstance(error, persistence.IntegrityError):
+        return TakenError(str(error))
+    if not isinstance(error, persistence.PersistenceError | sqlite3.Error | UnicodeError):
+        return None
+    # of a damaged file, SQLite's message may itself not be UTF-8
+    text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+    if "malformed" in text or "too big" in text:
+        return Corrupt(
+            after + 1, f"the database file is damaged at or after this position: {text}; {_COPY}", "positions"
+        )
+    return Unavailable(f"{location}: {_reason(text, turn or database.LOCK_TIMEOUT)}")
 
 
 def _reason(text: str, turn: float) -> str:

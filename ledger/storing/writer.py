@@ -106,7 +106,7 @@ class Ledger:
         Unavailable (the store cannot be opened, or is an SQLite file that has tables, but not a ledger's; or the
         segments are not of the log), Corrupt (a segment is damaged).
         """
-        from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415 - late: it imports eventsourcing
+        from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415 - late: it imports NumPy
 
         waits = TimeLimits(connect, turn, statement)
         database.check_numbers(waits._asdict())
@@ -422,7 +422,7 @@ class Ledger:
 
     def _begin(self) -> None:
         """Begin with what an earlier writer has held, if that was kept and is the log's."""
-        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
+        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
 
         if (known := kept_states.load(self._store)) is not None:
             self._known.close()
@@ -430,7 +430,7 @@ class Ledger:
 
     def _keep(self) -> None:
         """Keep the state if the log is much longer than when it was kept; nobody waits for it in a turn."""
-        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
+        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
 
         if self._kept is not None and kept_states.is_due(self._known.head.position, self._kept):
             self._kept = self._known.head.position
@@ -489,7 +489,7 @@ def _known_from(
 
     Raises Unavailable, Corrupt.
     """
-    from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports eventsourcing
+    from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
     from forecast_ledger.ledger.storing.sealed_log import SealedLog  # noqa: PLC0415 - late: it is rare
     from forecast_ledger.ledger.storing.stored_log import StoredLog  # noqa: PLC0415
 

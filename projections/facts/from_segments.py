@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -14,15 +13,8 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.segment_columns import (
-    SegmentColumns,
-    integers,
-    labelled,
-    numpy_array,
-    other_events,
-    provenances,
-    pyarrow,
-)
+from forecast_ledger.ledger.segments.arrow_arrays import integers, labelled, numpy_array, pyarrow
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events, provenances
 from forecast_ledger.projections.core.arrays import Codes, Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation
@@ -191,6 +183,7 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
     """Return the columns of the forecasts; their participants are known."""
     lists = table["numbers"].combine_chunks()
     ends = table["until"].null_count < len(table)
+    begins = numpy_array(lists.offsets).astype(np.int64)
     position = integers(table["position"])
     return ForecastPage(
         position,
@@ -202,39 +195,22 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
         _codes(table["participant"], facts.participant_codes, position, _PARTICIPANT),
         numpy_array(table["made"].combine_chunks()),
         integers(table["until"], NEVER) if ends else np.broadcast_to(np.int64(NEVER), len(table)),
-        np.diff(numpy_array(lists.offsets).astype(np.int64)) * numpy_array(lists.is_valid()),
-        numpy_array(lists.flatten()),
+        np.diff(begins),  # a list that is missing is empty
+        numpy_array(lists.values)[begins[0] : begins[-1]],
     )
 
 
 def _codes(column: Any, codes: Codes, position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
-    chunks = column.chunks  # each with its own labels
-    labels = pyarrow().chunked_array([chunk.dictionary for chunk in chunks])
-    known = integers(pyarrow().compute.index_in(labels, _ids(codes)), -1)
-    begins = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)]).tolist()
-    code: Int64Array = np.concatenate(
-        [known[begin:][numpy_array(chunk.indices)] for begin, chunk in zip(begins, chunks, strict=False)]
-    )
+    chunks = column.unify_dictionaries().chunks
+    labels = chunks[0].dictionary.to_pylist()
+    known = np.fromiter(map(codes.codes.get, labels, repeat(-1)), np.int64, len(labels))
+    code: Int64Array = known[np.concatenate([numpy_array(chunk.indices) for chunk in chunks])]
     if (known < 0).any() and (code < 0).any():
         row = int(np.argmin(np.where(code < 0, position, NEVER)))
         fault = mismatch(expected[0], f"{short_repr(column[row].as_py())}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return code
-
-
-_kept_ids = WeakKeyDictionary[Codes, Any]()  # each of many tasks looks up the same participants
-
-
-def _ids(codes: Codes) -> Any:
-    """Return all ids as an array."""
-    ids = _kept_ids.get(codes)
-    if ids is None or len(ids) != len(codes.codes):
-        texts = [label.encode() for label in codes.labels]
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-        buffers = [None, *map(pyarrow().py_buffer, (ends, b"".join(texts)))]
-        ids = _kept_ids[codes] = pyarrow().Array.from_buffers(pyarrow().string(), len(texts), buffers)
-    return ids
 
 
 def _file_attestations(facts: Facts, position: Int64Array, texts: list[str | None]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
-from forecast_ledger.ledger.segments.segment_columns import pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
 from forecast_ledger.projections.boards.added_scores import has_many_sums
 from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.table import Table, TableParts

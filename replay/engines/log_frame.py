@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.segments.segment_columns import pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import compute_functions
 from forecast_ledger.ledger.segments.segment_files import Segment, read_forecasts
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -35,7 +35,9 @@ class SealedForecasts(NamedTuple):
         for segment in self.segments:
             table = read_forecasts(self.folder, segment, wanted, without=self.unread)
             yield (
-                table if segment.last <= self.as_of else table.filter(pyarrow().compute.field("position") <= self.as_of)
+                table
+                if segment.last <= self.as_of
+                else table.filter(compute_functions().field("position") <= self.as_of)
             )
 
 

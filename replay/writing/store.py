@@ -166,7 +166,7 @@ class Store:
         Raises ValueError (a number is out of range, or claims is no such text), Unavailable (the store cannot be
         opened, or its table is not that of ledgers), Corrupt.
         """
-        from forecast_ledger.ledger.storing import stored_log  # noqa: PLC0415 - late: it imports eventsourcing
+        from forecast_ledger.ledger.storing import stored_log  # noqa: PLC0415 - late: it imports NumPy
 
         waits = TimeLimits(connect, turn, statement)
         database.check_numbers({"connections": connections, "held": held, **waits._asdict()})

@@ -14,17 +14,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.events import AnyEvent, ContestFinalized, PricesQuoted, Quote
 from forecast_ledger.ledger.model.log import START, Recorded
 from forecast_ledger.ledger.segments import segment_columns
-from forecast_ledger.ledger.segments.segment_columns import (
-    SegmentColumns,
-    chosen,
-    join,
-    numpy_array,
-    other_events,
-    pyarrow,
-    rebuild,
-    row_numbers,
-    to_columns,
-)
+from forecast_ledger.ledger.segments.arrow_arrays import chosen, numpy_array, pyarrow, row_numbers
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, other_events, rebuild, to_columns
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands

@@ -19,7 +19,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
-from forecast_ledger.ledger.segments import segment_columns, segment_files
+from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
@@ -198,7 +198,7 @@ def test_a_column_that_says_something_else_than_its_row_is_found(tmp_path: Path,
     values, at = table[name].to_pylist(), table.schema.names.index(name)
     place = max(number for number, value in enumerate(values) if value is not None)
     values[place] = other(values[place])
-    column = segment_columns.pyarrow().array(values, getattr(table[name].type, "value_type", table[name].type))
+    column = arrow_arrays.pyarrow().array(values, getattr(table[name].type, "value_type", table[name].type))
     path = folder / getattr(segment, kind).name
     path.unlink()
     write_table(path, table.set_column(at, table.schema.field(at), column.cast(table[name].type)))

@@ -1,6 +1,8 @@
 """Forecasts of some questions only, read from segments and a tail: in all, those that a reading of the log has."""
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Collection
 from dataclasses import fields, replace
 from functools import reduce
@@ -169,3 +171,17 @@ def test_forecasts_that_a_segment_keeps_as_json_are_in_log_order() -> None:
     assert "forecast_made.v1" in columns.others["type"].to_pylist()
     facts = facts_of_segments([(columns, Checkpoint(len(records), records[-1].digest))])
     assert contents(facts) == contents(oracle.facts_in(records))
+
+
+def test_a_board_from_segments_imports_nothing_that_it_does_without(tmp_path: Path) -> None:
+    """Databases, pandas and pyarrow's functions of columns would take more time than a small board."""
+    records = recorded("metaculus-2022")
+    sealed_frame(records, 12, len(records), tmp_path / "segments")
+    script = (
+        "import sys; from forecast_ledger import replay; "
+        "season = replay('segments', trust='files', engine='local', tables=['leaderboard']); "
+        "print(season.table('leaderboard', contest='plain')['participant'], "
+        "{'pandas', 'pyarrow.compute', 'eventsourcing', 'sqlite3'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "['B', 'A', 'bot', 'C'] set()"

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.segments import segment_columns, segment_files
+from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
@@ -54,10 +54,10 @@ def forge(folder: Path, position: int) -> SegmentManifest:
         for kind in ("forecasts", "others"):
             table, entry = getattr(read_columns(folder, segment), kind), getattr(segment, kind)
             if position in (positions := table["position"].to_pylist()):
-                at = segment_columns.integers(table["recorded_at"]).copy()
+                at = arrow_arrays.integers(table["recorded_at"]).copy()
                 at[positions.index(position)] += 1
                 place = table.schema.names.index("recorded_at")
-                column = segment_columns.pyarrow().array(at).cast(table.schema.field(place).type)
+                column = arrow_arrays.pyarrow().array(at).cast(table.schema.field(place).type)
                 (folder / entry.name).unlink()
                 write_table(folder / entry.name, table.set_column(place, table.schema.field(place), column))
                 entries[kind] = describe_file(folder / entry.name, entry.rows)

@@ -1,0 +1,95 @@
+"""Arrays of pyarrow and of NumPy, one from the other. pyarrow is optional, and imported when the first is made.
+
+pyarrow's own ways between them import pandas if it is installed, which takes a third of a second, and most need its
+functions of columns, which take a tenth of a second to import: a board is read from segments without either.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Unavailable, installing
+
+
+def pyarrow() -> Any:
+    """Return the pyarrow module. Raises Unavailable if it is not installed."""
+    try:
+        import pyarrow as module  # noqa: PLC0415 - late: optional
+    except ImportError:
+        raise Unavailable(f"segments need pyarrow; {installing('columnar')}") from None
+    return module
+
+
+def compute_functions() -> Any:
+    """Return pyarrow's functions of columns. Raises Unavailable (no pyarrow)."""
+    try:
+        from pyarrow import compute  # noqa: PLC0415 - late: see above
+    except ImportError:
+        raise Unavailable(f"segments need pyarrow; {installing('columnar')}") from None
+    return compute
+
+
+def give_back_memory() -> None:
+    """Give the memory that pyarrow holds for later back to the system. Raises Unavailable (no pyarrow)."""
+    pyarrow().default_memory_pool().release_unused()
+
+
+def numpy_array(array: Any) -> Any:
+    """Return the integers or truth values of an array, shape (n,); integers are not copied.
+
+    Raises ValueError: a value is missing.
+    """
+    if array.null_count:
+        raise ValueError(f"{array.null_count:,} values are missing")
+    return _values(array)
+
+
+def _values(array: Any) -> Any:
+    """Return the values of an array; where one is missing, any number."""
+    kind, begin, size = array.type, array.offset, len(array)
+    if pyarrow().types.is_boolean(kind):
+        bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+        return np.unpackbits(bits, count=begin + size, bitorder="little")[begin:].astype(bool)
+    width = kind.bit_width // 8
+    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", size if size else 0, begin * width if size else 0)
+
+
+def is_valid(array: Any) -> Any:
+    """Return which values of an array are not missing, truth values of shape (n,)."""
+    begin, size, bits = array.offset, len(array), array.buffers()[0]
+    if bits is None:
+        return np.ones(size, bool)
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=begin + size, bitorder="little")[begin:].astype(bool)
+
+
+def row_numbers(rows: Any) -> Any:
+    """Return the numbers of rows, an array of integers, for `take`."""
+    pa, rows = pyarrow(), np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+
+
+def chosen(rows: Any) -> Any:
+    """Return which rows are chosen, an array of truth values, for `filter`."""
+    pa = pyarrow()
+    return pa.Array.from_buffers(pa.bool_(), len(rows), [None, pa.py_buffer(np.packbits(rows, bitorder="little"))])
+
+
+def no_rows(schema: Any) -> Any:
+    """Return a table without rows."""
+    pa = pyarrow()
+    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def integers(column: Any, missing: int | None = None) -> Any:
+    """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
+    whole = column.combine_chunks()
+    values = numpy_array(whole) if missing is None else np.where(is_valid(whole), _values(whole), missing)
+    return values.astype(np.int64, copy=False)
+
+
+def labelled(column: Any) -> tuple[list[str], Any]:
+    """Return the labels of a column of names, and the label of each row by number, an array of int32."""
+    if not len(column):
+        return [], np.zeros(0, np.int32)
+    chunk = column.combine_chunks()
+    return chunk.dictionary.to_pylist(), numpy_array(chunk.indices)
