@@ -54,9 +54,11 @@ def leaderboard(log: Location, contest: str | None, as_of: str | None, name: str
     CONTEST can be left out if there is only one. For a contest in which participants trade, this prints the trading
     board; the scores of forecasts on its questions are in the table `leaderboard`.
     """
+    from forecast_ledger.ledger.storing.stored_log import is_folder
     from forecast_ledger.replay.reading.log import only_contest
 
-    season = replay_log(log, name, as_of)
+    engine: Choice | None = None if isinstance(log, str) and not is_folder(log) else "auto"  # for segments
+    season = replay_log(log, name, as_of, engine, ["leaderboard"])
     if contest is None:
         contest = only_contest(season.projections.facts)
     print_board(require_contest(contest, season), [contest], view)

@@ -16,6 +16,7 @@ from forecast_ledger.projections.facts.columns import (
     enrolled_as,
     moved,
 )
+from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.event_text import answer_text
 
@@ -341,7 +342,7 @@ def left_out(projections: Projections, name: str) -> list[str]:
     """
     facts, notes = projections.facts, list[str]()
     contest = facts.contests[name]
-    counted = len(projections.scored(name).questions.answers)
+    counted = len(scored_questions(facts, contest).answers)
     if counted < len(contest.entries):
         notes.append(f"{counted:,} of the {len(contest.entries):,} questions of {name} have an answer that counts")
     hidden = {who for who in {*contest.levels, *contest.enrolments} if contest.level_of(who) == "hidden"}
@@ -349,11 +350,14 @@ def left_out(projections: Projections, name: str) -> list[str]:
         see = f"log LOG --type participant_excluded --contest {name}"
         notes.append(f"not on the board: {len(hidden):,} excluded as hidden; to see exclusions: {see}")
     if name not in projections.traded:
-        forecasts = facts.forecasts.named(contest.as_of(facts))
-        people = [facts.participant_codes.labels[code] for code in _forecasters(forecasts, contest)]
-        waiting = {*people} - {row.participant for row in projections.board(name)} - hidden
-        if waiting:
-            notes.append(f"not on the board: {len(waiting):,} with forecasts on its questions, none of which counts")
+        boards, names = projections.boards(name), facts.participant_codes.labels
+        on_board = boards.person[boards.span(boards.names.index(name))].tolist()
+        others = {*names} - {boards.labels[code] for code in on_board} - hidden
+        if others:  # else forecasts in segments need not be read again
+            made = _forecasters(facts.forecasts.named(contest.as_of(facts)), contest)
+            others &= {names[code] for code in made}
+        if others:
+            notes.append(f"not on the board: {len(others):,} with forecasts on its questions, none of which counts")
     return notes
 
 

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
-from forecast_ledger import replay
+import pytest
+
+from forecast_ledger import replay, seal
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.reading.board_notes import left_out
 from tests.replay.cli.test_main import run
 from tests.support.given import MARCH, contest, enrolment, entry, exclusion, forecast, opened, resolution, trading_floor
@@ -35,6 +38,17 @@ def test_a_board_that_has_everybody_says_nothing(tmp_path: Path) -> None:
     """Whoever is enrolled without a forecast is not missing, nor who forecast on a question of another contest."""
     story = [*BOTH[:4], forecast(), resolution(), enrolment(participant="eve"), forecast("snow", "fay")]
     assert noted(tmp_path, *story) == []
+
+
+def test_forecasts_in_segments_are_not_read_again_where_everybody_is_on_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine has read them some questions at a time; they are read whole only to find who is missing."""
+    story = [*BOTH[:4], forecast(), resolution()]
+    seal(written(tmp_path / "log.db", story, at=MARCH), tmp_path / "segments")
+    season = replay(tmp_path / "segments", trust="files", engine="local", tables=["leaderboard"])
+    monkeypatch.setattr(LogFrame, "forecasts_on", lambda *_: pytest.fail("forecasts are read again"))
+    assert left_out(season.projections, "cup") == []
 
 
 def test_a_trading_board_has_accounts(tmp_path: Path) -> None:
