@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
-from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
+from forecast_ledger.projections.core.estimates import PRODUCT, Estimated, Floats, floats
 
 _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
 _WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
@@ -256,6 +256,13 @@ def order_bounds(near: Near, indices: tuple[int, ...]) -> tuple[Floats, Floats]:
 def near_fixed(low: NDArray[np.object_], width: Int64Array, bits: int) -> Near:
     """Return numbers that are from low to low + width in 2^-bits; shape (p, b)."""
     return _near(scaled(low, bits), scaled(width, bits))
+
+
+def near_column(near: Near, number: int, unit: int, exact: Callable[[Int64Array], list[Fraction]]) -> Estimated:
+    """Return the numbers of a column, in 1/unit, as estimates. exact: returns numbers where these leave a doubt."""
+    value = near.value[:, number] / unit
+    guard = np.broadcast_to(near.guard, near.value.shape)[:, number] / unit
+    return Estimated(value, guard * 1.001 + np.abs(value) * PRODUCT, exact)
 
 
 def scaled(numbers: NDArray[Any], bits: int) -> Floats:

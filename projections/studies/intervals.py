@@ -18,13 +18,14 @@ from forecast_ledger.projections.boards.prizes import divide
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
 from forecast_ledger.projections.core.columns import POINTS
+from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.powers import ZERO
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import square_shares
+from forecast_ledger.projections.studies.estimates import near_column, square_shares
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
@@ -90,7 +91,15 @@ def resample(
     if totals is not None:
         able[paid] = contest.opened.pool > 0
         prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
-        for number, takes in _takes(rules, totals, coverages_of(rows, draws), np.flatnonzero(~certain)):
+        coverages = coverages_of(rows, draws)
+        for number, near in _near_takes(rules, totals, coverages, np.flatnonzero(~certain)):
+            with suppress(InDoubt):
+                if by_take:
+                    rank[ranked, number] = _near_ranks(near, alike[ranked])
+                if contest.opened.pool:
+                    prize[paid, number] = _near_prizes(contest, near.rows(alike[paid]))
+                certain[number] = True
+        for number, takes in _takes(rules, totals, coverages, np.flatnonzero(~certain)):
             for candidate in takes:
                 with suppress(InDoubt):
                     if by_take:
@@ -205,6 +214,45 @@ def _certain_prizes(contest: Contest, totals: Totals) -> tuple[Int64Array, BoolA
         return np.zeros(totals.defined.shape, np.int64), np.zeros(totals.defined.shape[1], bool)
     counts, certain = square_shares(totals.fixed.near(), contest.opened.pool // unit)
     return counts * unit, certain
+
+
+def _near_takes(
+    rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
+) -> Iterator[tuple[int, Estimated]]:
+    """Yield, for each of some replicates, its number, and estimates of the takes, whose numbers raise InDoubt."""
+    both = [each.fixed.near() for each in (totals, coverages)]
+    for number in replicates.tolist():
+        of_each = (near_column(near, number, POINTS, _raise_doubt) for near in both)
+        takes = TAKES[rules.take].of(*of_each)
+        if takes is not None:
+            yield number, takes
+
+
+def _raise_doubt(rows: Int64Array) -> list[Fraction]:
+    raise InDoubt(rows)
+
+
+def _near_ranks(takes: Estimated, alike: Int64Array) -> Int64Array:
+    """Return the ranks 1, 2, 2, 4 of those with these numbers. Raises InDoubt if estimates leave a doubt."""
+    names, which, counts = np.unique(alike, return_inverse=True, return_counts=True)
+    order, first = takes.rows(names).in_order(np.zeros_like(names), names, falling=True)
+    above = np.cumsum(counts[order]) - counts[order]
+    ranks = np.empty_like(names)
+    ranks[order] = np.maximum.accumulate(np.where(first, above, 0)) + 1
+    in_order: Int64Array = ranks[which]
+    return in_order
+
+
+def _near_prizes(contest: Contest, takes: Estimated) -> Int64Array:
+    """Return the prizes of takes in order of id, 1e-6. Raises InDoubt if estimates leave a doubt."""
+    unit, start = contest.opened.payable_unit, np.zeros(min(len(takes.values), 1), np.int64)
+    count = contest.opened.pool // unit
+    if contest.opened.rules.least_prize_micros or count >> 52:
+        raise InDoubt(count)
+    parts, certain = takes.shares(start).apportioned(start, np.full(len(start), count))
+    if not certain.all():
+        raise InDoubt(count)
+    return parts * unit
 
 
 class _Takes(NamedTuple):
