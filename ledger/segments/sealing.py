@@ -83,6 +83,13 @@ class Sealing:
             return self._next.end
         return Checkpoint(self._next.end.position + len(self._pending), log.stated_digest(self._pending[-1]))
 
+    def resume(self, columns: SegmentColumns, pages: Iterator[list[bytes]]) -> None:
+        """Take the columns of the last listed segment, which is not full, instead of its rows. pages: these, checked.
+
+        Raises what `pages` raises.
+        """
+        self._next.take(columns, pages, self.manifest.segments[-1].end)
+
     def add(self, rows: Sequence[bytes]) -> bool:
         """Add the next rows, and write every segment that is full; return whether one is written and not listed.
 
@@ -205,6 +212,14 @@ class _Unwritten:
         self.digests += b"".join(bytes.fromhex(recorded.digest) for recorded in records)
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
+
+    def take(self, columns: SegmentColumns, pages: Iterator[list[bytes]], end: Checkpoint) -> None:
+        """Take the first rows up to a checkpoint as columns. pages: the same rows."""
+        for page in pages:
+            self.digests += bytes.fromhex("".join(map(log.stated_digest, page)))
+        self.parts.append(columns)
+        self.begins.append(self.before.position + 1)
+        self.end, self.rows = end, end.position - self.before.position
 
     def rows_from(self, position: int) -> list[bytes]:
         """Return the rows of a part from a position on."""

@@ -13,9 +13,10 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
+from forecast_ledger.ledger.segments.segment_files import check_file, read_columns
 from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, known_at_end, system_clock
 
@@ -53,12 +54,21 @@ def appended(
         if target.manifest.segments:
             listed = StoredLog(SegmentRows(folder, name), name)
             known = _known_before_last(folder, name, listed)
-            for page in listed.pages(target.end.position):
-                target.add(page)  # those of the last segment, if it is not full
+            if target.end != target.manifest.end:
+                _resume(folder, target)
         rows = _AppendedRows(folder, name, target)
         with Ledger(StoredLog(rows, name), clock, prizes, known) as ledger:
             yield ledger
             rows.finish()
+
+
+def _resume(folder: Path, target: Sealing) -> None:
+    """Go on with the last segment, which is not full. Raises Corrupt: a file or a row of it was changed."""
+    segment = target.manifest.segments[-1]
+    for file in segment.files:  # first: pyarrow ends the process at some damage
+        check_file(folder, file, segment.first)
+    columns = read_columns(folder, segment)
+    target.resume(columns, checked_rows(columns, segment, segment.before))
 
 
 def _known_before_last(folder: Path, name: str, store: StoredLog) -> WriterState:

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_columns import to_columns
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -102,6 +103,27 @@ def test_a_folder_has_the_files_of_a_log_that_is_sealed(seed: int, tmp_path: Pat
             assert rows(str(folder)) == every[: read_manifest(folder).end.position]
     assert found == outcomes
     assert files_of(folder) == sealed(log, tmp_path / "sealed")
+
+
+def test_rows_of_a_segment_that_is_not_full_are_not_made_into_columns_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have their columns in the folder; a long segment would take longer to make than all else that is read."""
+    story: list[AnyCommand] = [contest(), opened(), opened("snow")]
+    with appended(tmp_path / "s") as ledger:
+        for number, command in enumerate(story):
+            ledger.handle(command, f"c{number}")
+    made = list[int]()
+
+    def counted(rows: Sequence[bytes], records: Any) -> Any:
+        made.append(len(rows))
+        return to_columns(rows, records)
+
+    monkeypatch.setattr(sealing, "to_columns", counted)
+    with appended(tmp_path / "s") as ledger:
+        ledger.handle(opened("hail"), "c3")
+    assert made == [1]
+    assert len(rows(str(tmp_path / "s"))) == 4
 
 
 @pytest.mark.usefixtures("small_parts")
