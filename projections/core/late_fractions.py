@@ -3,7 +3,7 @@
 The common denominator of a sum may have a million digits, but a comparison or a rounding needs few of them, and is
 certain unless the number is extremely near to a boundary. So each number has bounds: first those that were given with
 its terms, if any, then closer ones from the terms themselves. Only if both leave a doubt is it computed in full. So a
-late fraction answers every question; the integers of `between` have no terms, and some questions stay in doubt.
+late fraction answers every question; the integers of `proportions` have no terms, and some questions stay in doubt.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
