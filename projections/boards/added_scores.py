@@ -1,8 +1,8 @@
 """Sums of scores, which the parts of all questions add to: exact, or with bounds where they would be too many.
 
 Where questions are alike, a participant has few sums. Where lengths differ, a participant has one for each question;
-these are then added up with bounds on the error. If the bounds leave a doubt about a participant's
-rank or digits, the sums of this participant are computed again.
+these are then added up with bounds on the error. If the bounds leave a doubt about a participant's rank or digits, the
+sums of this participant are computed again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
