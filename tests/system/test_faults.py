@@ -563,13 +563,19 @@ def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str
 
 CLOSED = """
 import json, os, sys
+import eventsourcing, jinja2, pandas, pyarrow.compute, pyarrow.parquet, rich.cells, vl_convert
 from forecast_ledger.ledger.segments import sealing
-from forecast_ledger.replay.audit import verify
+from forecast_ledger.ledger.storing import kept_states, sqlite
+from forecast_ledger.replay.audit import browse, compare, sampling, trails, verify
 from forecast_ledger.replay.cli import append, demo, score
-from forecast_ledger.replay.explain import blame, explain_boards, what_if
-from forecast_ledger.replay.files import export, restore, sqlite_export
+from forecast_ledger.replay.explain import blame, explain_boards, explain_intervals, numbers, what_if
+from forecast_ledger.replay.files import export, restore, sqlite_export, table_rows
+from forecast_ledger.replay.mapping import csv_mapping
 from forecast_ledger.replay.pages import pack, report, working_paper
 from forecast_ledger.replay.readmodel import runner
+from forecast_ledger.replay.scoring import plan
+from tests.support.menu import loaded
+loaded()
 from forecast_ledger.__main__ import main
 nowhere = os.pipe()
 os.close(nowhere[0])
