@@ -8,6 +8,7 @@ A score is kernel x reference x sampling x scale; a board is total x take x rank
 """
 
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Literal, cast, get_args
 
 from msgspec import Meta, Struct, defstruct, json, structs
@@ -460,6 +461,9 @@ def _text(micros: Any) -> str:
     return values.format_fixed(micros, values.MONEY)
 
 
+_fields_of = cache(structs.fields)  # which reads all annotations at every call
+
+
 def limits(kind: type[Struct], field: str) -> Meta | None:
     """Return the bounds of a number of a rule set, in 1e-6 if it is an amount, and its unit; None for other fields.
 
@@ -467,14 +471,14 @@ def limits(kind: type[Struct], field: str) -> Meta | None:
     >>> None if bounds is None else (bounds.ge, bounds.extra)
     (1, {'unit': "the contest's currency"})
     """
-    [info] = [each for each in structs.fields(kind) if each.name == field]
+    [info] = [each for each in _fields_of(kind) if each.name == field]
     return next(iter(getattr(info.type, "__metadata__", ())), None)
 
 
 def _written(kind: type[Struct], parts: dict[str, Any]) -> type[Struct]:
     """Return the type of a rule set as it is written, made from the one that is recorded."""
     fields: list[Any] = []
-    for field in structs.fields(kind):
+    for field in _fields_of(kind):
         default = [] if field.required else [field.default]
         if field.name.endswith(MICROS):
             fields.append((field.encode_name, _amount(limits(kind, field.name)), _text(field.default)))
@@ -510,7 +514,7 @@ def as_recorded(written: Struct, field: str) -> RuleSet:
 
 def _recorded(written: Struct, kind: type[Struct], path: str) -> Struct:
     fields: dict[str, Any] = {}
-    for field in structs.fields(kind):
+    for field in _fields_of(kind):
         value, name = getattr(written, field.encode_name), f"{path}.{field.encode_name}".lstrip(".")
         if field.name.endswith(MICROS):
             value = _read_amount(value, name, limits(kind, field.name))
@@ -537,7 +541,7 @@ def written_fields(rules: Struct) -> dict[str, Any]:
     >>> written_fields(Trading(least_bet_micros=12_500_000))["least_bet"]
     '12.5'
     """
-    amounts = {field.encode_name for field in structs.fields(type(rules)) if field.name.endswith(MICROS)}
+    amounts = {field.encode_name for field in _fields_of(type(rules)) if field.name.endswith(MICROS)}
     plain: dict[str, Any] = {}
     for name, value in encoded_fields(rules).items():
         plain[name] = written_fields(value) if isinstance(value, Struct) else value

@@ -68,6 +68,7 @@ from forecast_ledger.replay.mapping.csv_reader import (
 from forecast_ledger.replay.mapping.csv_texts import InstantFormat, instant_reader
 from forecast_ledger.replay.mapping.map_parts import (
     check_names,
+    fields_of,
     is_long,
     is_optional_list,
     needed_parts,
@@ -136,7 +137,7 @@ class CommandReader:
             raise Refused("bad_map", f"{path}.type", description.type, detail)
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
-        fields = {field.name: field for field in structs.fields(self._kind)}
+        fields = {field.name: field for field in fields_of(self._kind)}
         long = [name for name, part in description.fields.items() if description.group and is_long(part)]
         if bool(description.group) != (len(long) == 1):
             raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
@@ -569,7 +570,7 @@ def _wrong_length(cells: list[str], header: list[str]) -> Refused:
 
 
 def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) -> None:
-    fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
+    fields = {field.name: field.required for field in fields_of(kind) if field.name != "id"}
     for name in description.fields:
         if name not in fields:
             names = sorted(fields, key=PROVENANCE_NAMES.__contains__)  # those of every command last

@@ -1,6 +1,7 @@
 """Parts of a map, and the names that each may have: an unknown one is refused with its path and the nearest."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -73,10 +74,13 @@ def _check_parts(part: Any, field: str, path: str) -> None:
             _check_parts(value, f"{field}.{name}", f"{path}.{name}")
 
 
+fields_of = cache(structs.fields)  # of a struct; it reads all annotations at every call
+
+
 def needed_parts(kind: Any) -> set[str]:
     """Return the parts that an object must have, if a field of this type takes one."""
     kinds = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
-    return {part.name for each in kinds for part in structs.fields(each) if part.required}
+    return {part.name for each in kinds for part in fields_of(each) if part.required}
 
 
 def is_optional_list(kind: type[AnyCommand], field: structs.FieldInfo) -> bool:

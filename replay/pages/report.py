@@ -1,6 +1,7 @@
 """Reports: one page of HTML that shows the contests of a log, and single pictures."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import join
@@ -194,8 +195,12 @@ def _write_specifications(folder: Path, pictures: Mapping[str, Picture]) -> None
         write_file(folder / f"{name}.vl.json", specification(picture))
 
 
+@cache
 def template_environment() -> "Environment":
-    """Return what fills the templates of pages. Raises Unavailable: the extra `report` is not installed."""
+    """Return what fills the templates of pages; a process compiles each once.
+
+    Raises Unavailable: the extra `report` is not installed.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
