@@ -98,8 +98,16 @@ def _recorded(ledger: Ledger, source: Source, following: Following) -> Imported:
 
 def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:
     """Columns of a table, as they are printed."""
-    rows = Projections(facts(ledger.read())).table(name).rows()
-    return [tuple(str(row[column]) for column in columns) for row in rows]
+    return tables(ledger, (name, *columns))[0]
+
+
+def tables(ledger: Ledger, *named: tuple[str, ...]) -> list[list[tuple[str, ...]]]:
+    """For each table that is named with columns of it, these columns, as they are printed; the log is read once."""
+    projections = Projections(facts(ledger.read()))
+    return [
+        [tuple(str(row[column]) for column in columns) for row in projections.table(name).rows()]
+        for name, *columns in named
+    ]
 
 
 def scores(ledger: Ledger) -> list[tuple[str, ...]]:

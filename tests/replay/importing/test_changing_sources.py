@@ -24,7 +24,7 @@ from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.writing import append
 from forecast_ledger.replay.writing.append import append_batches
 from tests.support.effort import LONG, times
-from tests.support.sources import import_into, table, ticking
+from tests.support.sources import import_into, tables, ticking
 
 ASKED = {"a": ("fred", ["2026-03-08"]), "b": ("manifold", ["2026-03-08", "2026-03-15"])}  # of ForecastBench
 PEOPLE = ("ada", "bo", "cy")
@@ -565,12 +565,13 @@ SOURCES: list[Callable[[Random], Any]] = [Download, Hub, Sets, Markets, Bets, Ca
 
 def boards(ledger: Ledger) -> list[list[tuple[str, ...]]]:
     """Scores, ranks, what stands and what is resolved, without log positions and instants of recording."""
-    return [
-        sorted(table(ledger, "scores", "contest", "question", "participant", "score", "coverage")),
-        sorted(table(ledger, "leaderboard", "contest", "rank", "participant", "score", "coverage")),
-        sorted(table(ledger, "standing", "question", "participant", "from_at", "to_at")),
-        sorted(table(ledger, "questions", "question", "state", "outcome", "opens_at", "closes_at", "closed_at")),
-    ]
+    named = (
+        ("scores", "contest", "question", "participant", "score", "coverage"),
+        ("leaderboard", "contest", "rank", "participant", "score", "coverage"),
+        ("standing", "question", "participant", "from_at", "to_at"),
+        ("questions", "question", "state", "outcome", "opens_at", "closes_at", "closed_at"),
+    )
+    return [sorted(rows) for rows in tables(ledger, *named)]
 
 
 def imported(ledger: Ledger, kind: str, folder: Path) -> int:

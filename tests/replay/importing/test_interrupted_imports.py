@@ -121,6 +121,8 @@ def test_a_file_that_is_cut_anywhere_is_made_good_by_the_whole_file(
         (copies[kind] / name).write_bytes(content[:cut])
         with ticking() as ledger:
             assert refused_whole(ledger, kind, copies[kind])
+            if ledger.head().position == 0:  # nothing is recorded, so that the whole file is the first
+                continue
             found = import_into(ledger, kind, DATA / SOURCES[kind])
             assert all(re.search(": (question_resolved|wrong_length|unknown_outcome) ", line) for line in found.refused)
             assert found.refused or BEFORE_CHANGE in found.left_out or scores(ledger) == expected, cut

@@ -147,19 +147,19 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("at_once", [1, 61, 2**16])
 @pytest.mark.parametrize("before", [SMALL - 3, SMALL - 4])
-def test_every_odd_line_may_end_a_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, before: int
-) -> None:
+def test_every_odd_line_may_end_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
     """After it, alone or twice, the lines go on in the next block, of which a part may have been read already."""
-    monkeypatch.setattr(command_lines, "READ_BYTES", at_once)
     good = [forecast_line(f"g{number}", participant=f"g{number}") for number in range(before + 2 * SMALL)]
+    at = partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
     for odd in odd_lines():
         file = b"\n".join([*FIRST_LINES[1:], *good[:before], odd, odd, *good[before:]])
-        at = partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
-        with at() as one, at() as two:
-            assert sent(one, file, tmp_path, LineBlocks) == sent(two, file, tmp_path), odd
+        with at() as one_by_one:
+            expected = sent(one_by_one, file, tmp_path)
+        for at_once in (1, 61, 2**16):
+            monkeypatch.setattr(command_lines, "READ_BYTES", at_once)
+            with at() as ledger:
+                assert sent(ledger, file, tmp_path, LineBlocks) == expected, (odd, at_once)
 
 
 @pytest.mark.parametrize("atomic", [False, True])

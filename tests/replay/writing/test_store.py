@@ -19,12 +19,13 @@ from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.writing.store import Ledger, Store, open_ledger
 from tests.support.crowds import QUESTION, forecast
+from tests.support.effort import LONG
 from tests.support.given import won
 from tests.support.processes import forking
 from tests.support.servers import PG_CTL, frozen
 
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-MANY = 2_000
+MANY = 2_000 if LONG > 1 else 400
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forecast-ledger'"
 
 
@@ -60,7 +61,10 @@ def copies(place: str, count: int) -> list[str]:
 
 
 def test_two_thousand_ledgers_share_three_connections(place: str) -> None:
-    """Each is read and written to by four threads; no thread is started, and no more than fifty hold their state."""
+    """Each is read and written to by four threads; no thread is started, and no more than fifty hold their state.
+
+    There are four hundred, in a long run two thousand.
+    """
     with open_ledger(place) as ledger:
         ledger.handle(QUESTION)
     names = copies(place, MANY)
