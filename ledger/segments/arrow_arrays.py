@@ -4,11 +4,15 @@ pyarrow's own ways between them import pandas if it is installed, which takes a 
 functions of columns, which take a tenth of a second to import: a board is read from segments without either.
 """
 
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
+
+_MOST_BYTES = 2**31 - 1  # of the texts of one array
 
 
 def pyarrow() -> Any:
@@ -64,8 +68,64 @@ def is_valid(array: Any) -> Any:
 
 def row_numbers(rows: Any) -> Any:
     """Return the numbers of rows, an array of integers, for `take`."""
-    pa, rows = pyarrow(), np.ascontiguousarray(rows, np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+    return array_of_integers(rows, pyarrow().int64())
+
+
+def array_of_integers(numbers: Any, kind: Any) -> Any:
+    """Return integers, an array or a list in which None is null, as an array of this type of 64 bits.
+
+    Raises OverflowError: one has more than 64 bits.
+    """
+    bits = None if isinstance(numbers, np.ndarray) else _valid_bits(numbers)
+    if bits is not None:
+        numbers = [number or 0 for number in numbers]
+    return _from_buffers(kind, len(numbers), bits, np.ascontiguousarray(numbers, np.int64))
+
+
+def array_of_decimals(numbers: Any, kind: Any) -> Any:
+    """Return integers, an array or a list in which None is null, as an array of this type of 128 bits, not scaled.
+
+    Raises OverflowError: one has more digits than the type.
+    """
+    bits = None if isinstance(numbers, np.ndarray) else _valid_bits(numbers)
+    if bits is not None:
+        numbers = [number or 0 for number in numbers]
+    try:
+        low = np.asarray(numbers, np.int64)
+    except OverflowError:
+        most = 10**kind.precision
+        if any(not -most < number < most for number in numbers):
+            raise
+        words: Any = b"".join([number.to_bytes(16, sys.byteorder, signed=True) for number in numbers])
+    else:
+        words = np.stack((low, low >> 63) if sys.byteorder == "little" else (low >> 63, low), axis=1)
+    return _from_buffers(kind, len(numbers), bits, words)
+
+
+def array_of_texts(texts: Sequence[str | None]) -> Any:
+    """Return texts as an array of strings; None is null."""
+    pa, present = pyarrow(), [*filter(None, texts)]
+    joined = "".join(present)
+    data = joined.encode()
+    if len(data) > _MOST_BYTES:
+        return pa.array(texts, pa.string())
+    if len(data) == len(joined):
+        sizes = [len(text) if text else 0 for text in texts]
+    else:
+        sizes = [len(text.encode()) if text else 0 for text in texts]
+    ends = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum(sizes, out=ends[1:])
+    return _from_buffers(pa.string(), len(texts), _valid_bits(texts), ends, data)
+
+
+def _valid_bits(values: Sequence[Any]) -> Any:
+    """Return the bits that say which values are not None; None if all are not."""
+    return np.packbits([value is not None for value in values], bitorder="little") if None in values else None
+
+
+def _from_buffers(kind: Any, size: int, *buffers: Any) -> Any:
+    pa = pyarrow()
+    return pa.Array.from_buffers(kind, size, [None if each is None else pa.py_buffer(each) for each in buffers])
 
 
 def chosen(rows: Any) -> Any:

@@ -5,7 +5,6 @@ pyarrow is an optional dependency; it is imported when a table is converted.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
 from html import escape
@@ -21,6 +20,12 @@ from forecast_ledger.ledger.core.values import (
     format_count,
     format_fixed,
     format_instant,
+)
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_decimals,
+    array_of_integers,
+    array_of_texts,
+    row_numbers,
 )
 from forecast_ledger.projections.core.arrays import Codes, Int64Array, int64_array
 from forecast_ledger.projections.core.late_fractions import round_to_units
@@ -306,8 +311,8 @@ def to_arrow(name: str, version: int, columns: Sequence[Column], values: Sequenc
     arrays = []
     for column, column_values in zip(columns, values, strict=True):
         try:
-            arrays.append(_array(arrow, column_values, column.kind))
-        except (arrow.ArrowInvalid, OverflowError) as error:
+            arrays.append(_array(column_values, column.kind))
+        except OverflowError as error:
             fault = f"does not fit {type_of(column.kind)}: {error}"
             remedy = "write the table as CSV, JSON or SQLite instead"
             raise Refused("out_of_range", f"{name}.{column.name}", None, fault, remedy=remedy) from None
@@ -320,10 +325,9 @@ def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values
 
     columns, values: those that the table was made of.
     """
-    arrow = pyarrow()
     for index, (column, numbers) in enumerate(zip(columns, values, strict=True)):
         if column.kind in FLOATS:
-            texts = arrow.array(printed_values(numbers, column.kind), arrow.string())
+            texts = array_of_texts(printed_values(numbers, column.kind))
             table = table.set_column(index, column.name, texts.cast("double"))  # rounded once, as Python reads it
     return table
 
@@ -349,25 +353,14 @@ def pyarrow() -> Any:
     return module
 
 
-def _array(arrow: Any, values: Values, kind: str) -> Any:
+def _array(values: Values, kind: str) -> Any:
+    """Return the values of a column as an array, without rounding. Raises OverflowError: one does not fit its type."""
     if isinstance(values, Ids):
-        return arrow.array(list(values.labels), arrow.string()).take(arrow.array(values.codes))
-    if kind in DECIMALS:
-        return _decimals(arrow, values, kind)
-    if kind in {"instant", "count"}:
-        return arrow.array(values, arrow.int64()).cast(type_of(kind))
-    return arrow.array(printed_values(values, kind), arrow.string())
-
-
-def _decimals(arrow: Any, values: Values, kind: str) -> Any:
-    """Return decimals without rounding: int64 arrays at once, Python integers one by one."""
-    if isinstance(values, np.ndarray):
-        from pyarrow import compute  # noqa: PLC0415
-
-        whole = arrow.array(values).cast(arrow.decimal128(19, 0))
-        return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
-    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain_values(values)]
-    return arrow.array(decimals, type_of(kind))
+        return array_of_texts(values.labels).take(row_numbers(values.codes))
+    if kind in DECIMALS or kind in {"instant", "count"}:
+        numbers = values if isinstance(values, np.ndarray) else plain_values(values)
+        return (array_of_decimals if kind in DECIMALS else array_of_integers)(numbers, type_of(kind))
+    return array_of_texts(printed_values(values, kind))
 
 
 # --- A table in a notebook: as HTML, and as a chart. Its texts come from a log: none is taken for HTML.

@@ -2,10 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import closing
 from itertools import chain, zip_longest
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,10 +24,14 @@ from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import sql_type
 from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
-
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
+_SEARCHED = '"title", "group", "category", "tags", "source"'  # columns of questions
+_SEARCH = f"""
+CREATE VIRTUAL TABLE "questions_fts" USING FTS5 (
+    {_SEARCHED},
+    content="questions"
+)
+""".strip()
 
 
 class SqlView(NamedTuple):
@@ -89,29 +95,27 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
 
     Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
     """
-    from sqlite_utils import Database  # noqa: PLC0415 - late: it imports pandas where there is one
-
     done: list[ExportTable] = []
-    database = Database(path)
     try:
-        database.conn.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        database.conn.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
-        with database.atomic():
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+            database.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
+            database.execute("BEGIN")
             for sheet in sheets:
-                manifest.tables[sheet.name] = _table(database.conn, sheet)
+                manifest.tables[sheet.name] = _table(database, sheet)
                 done.append(sheet.without_rows())
                 del sheet
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
-            manifest.tables[last.name] = _table(database.conn, last)
-            _add_search_and_views(database)
-            database.table("manifest").insert({"manifest": manifest.encoded().decode()})
+            manifest.tables[last.name] = _table(database, last)
+            _add_search_and_views(database, {*manifest.tables})
+            database.execute(create_table("manifest", [("manifest", "TEXT")], (), rowid=True))
+            database.execute("INSERT INTO manifest VALUES (?)", [manifest.encoded().decode()])
+            database.execute("COMMIT")
     except OverflowError as error:
         detail = f"a count is too large for SQLite: {error}"
         raise Refused("out_of_range", "export", None, detail, remedy="export as csv or jsonl") from None
     except sqlite3.OperationalError as error:
         raise OSError(str(error)) from None
-    finally:
-        database.close()
     return [*done, last]
 
 
@@ -214,12 +218,13 @@ def _sortable(instants: list[Any]) -> list[Any]:
     return [text if text is None or "." in text else f"{text[:-1]}.000000Z" for text in instants]
 
 
-def _add_search_and_views(database: "Database") -> None:
-    database.table("questions").enable_fts(["title", "group", "category", "tags", "source"])
-    there = frozenset(database.table_names())
+def _add_search_and_views(database: sqlite3.Connection, there: AbstractSet[str]) -> None:
+    """Add the search of questions, and the views whose tables are there."""
+    database.execute(_SEARCH)
+    database.execute(f"INSERT INTO questions_fts (rowid, {_SEARCHED}) SELECT rowid, {_SEARCHED} FROM questions")  # noqa: S608 - names of ours
     for name, view in VIEWS.items():
         if view.tables <= there:
-            database.create_view(name, dedent(view.query).strip())
+            database.execute(f'CREATE VIEW "{name}" AS {dedent(view.query).strip()}')
 
 
 def datasette_metadata(manifest: Manifest, database: str, described: Iterable[ExportTable]) -> bytes:

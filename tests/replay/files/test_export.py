@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from io import StringIO
@@ -226,6 +228,17 @@ def test_a_negative_number_stays_a_number_in_csv(folders: dict[str, Path]) -> No
     amounts = [row["amount"] for row in read(folders["csv"], "journal", "csv")]
     assert any(Decimal(score) < 0 for score in scores)
     assert any(Decimal(amount) < 0 for amount in amounts)
+
+
+def test_no_export_imports_pandas(tmp_path: Path) -> None:
+    """Where it is installed, this would take a third of a second."""
+    location = written(tmp_path / "log.db", commands_of("metaculus-2022"))
+    program = (
+        "import sys; from forecast_ledger import export; log = sys.argv[1]\n"
+        "for form in ('sqlite', 'parquet'): export(log, f'{log}.{form}', form, tables=['scores'])\n"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, location], check=True)
 
 
 def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Arrays of pyarrow from Python's lists and NumPy's arrays: the same values, and null where one is missing."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from forecast_ledger.ledger.segments import arrow_arrays
+from forecast_ledger.ledger.segments.arrow_arrays import array_of_decimals, array_of_integers, array_of_texts
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize(
+    "texts", [[], ["ab", "", "c"], ["ab", None, "", "雨", "\U0001f327"], [None] * 9, ["a\0b", *[None] * 8, "d"]]
+)
+def test_texts_are_as_they_were(monkeypatch: pytest.MonkeyPatch, texts: list[str | None]) -> None:
+    """Of one byte a character or of more, empty or missing; and if they are too long for the offsets of 32 bits."""
+    for most in (2**31 - 1, 1):
+        monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", most)
+        array = array_of_texts(texts)
+        array.validate(full=True)
+        assert (array.type, array.to_pylist()) == (pyarrow.string(), texts)
+
+
+@pytest.mark.parametrize("numbers", [[], [3, -1], [None, 2**63 - 1, -(2**63), 0, None]])
+def test_integers_are_as_they_were(numbers: list[int | None]) -> None:
+    """Also those of an array whose values do not follow one another in memory."""
+    assert array_of_integers(numbers, pyarrow.int64()).to_pylist() == numbers
+    spread = np.array([[1, 2], [3, 4], [5, 6]])[:, 1]
+    assert array_of_integers(spread, pyarrow.int64()).to_pylist() == [2, 4, 6]
+
+
+def test_decimals_have_as_many_digits_as_their_type() -> None:
+    """Those of 64 bits are extended by their sign; of the others each is written by itself."""
+    kind = pyarrow.decimal128(38, 9)
+    for numbers in ([0, -1, 2**63 - 1, -(2**63)], [None, 2**64, -(2**64), 10**38 - 1, 1 - 10**38]):
+        array = array_of_decimals(numbers, kind)
+        array.validate(full=True)
+        assert [each and Fraction(each) * 10**9 for each in array.to_pylist()] == numbers
+    for number in (10**38, -(10**38), 10**39, 2**127):
+        with pytest.raises(OverflowError):
+            array_of_decimals([number], kind)
