@@ -22,13 +22,22 @@ from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
 from forecast_ledger.ledger.segments.segment_files import MOST_ROWS
 from forecast_ledger.ledger.storing.stored_log import StoredLog, segments_beside
 from forecast_ledger.projections.tables.catalogue import EXPORTED
-from forecast_ledger.replay.files.formats import FILE_FORMATS, ExportTable, describe_columns, export_tables
+from forecast_ledger.replay.files.formats import (
+    FILE_FORMATS,
+    Events,
+    ExportTable,
+    ReplayedEvents,
+    StoredEvents,
+    describe_columns,
+    export_tables,
+)
 from forecast_ledger.replay.files.manifest import (
     EXPORT_VERSION,
     MANIFEST_BYTES,
     MANIFEST_FILE,
     SEGMENTS,
     SQLITE,
+    Complete,
     Manifest,
     ManifestEntry,
     clear_leftovers,
@@ -96,14 +105,17 @@ def export(  # noqa: PLR0913 - what has a default is named
             _check_free(out, form, force=force)
             move_into_place(part / form, out)
             return manifest
-    season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
-    with scratch_folder(out) as part, Log(log, name).opened() as store:
-        manifest = manifest_of(season, store, form, floats=floats)
-        contents = export_tables(season.projections, names, store, season.checkpoint, floats=floats)
-        if form == SQLITE:
-            _write_database(part, out.stem, contents, manifest)
-        else:
-            write_folder(part / form, contents, manifest)
+    source, cut, season = Log(log, name), Cut(as_of, on_progress), None
+    if source.is_sealed or memory is not None:
+        season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
+    with source.opened() as store, scratch_folder(out) as part:
+        events: Events = ReplayedEvents(store, cut) if season is None else StoredEvents(store, season)
+        contents = export_tables(events, names, floats=floats)
+
+        def complete(parts: dict[str, ManifestEntry]) -> Manifest:
+            return structs.replace(manifest_of(events.season, store, form, floats=floats), tables=parts)
+
+        manifest = _write(part, out, form, contents, complete)
         _check_free(out, form, force=force)
         move_into_place(part / form, out)
         if form == SQLITE:
@@ -187,28 +199,33 @@ def _is_whole(store: StoredLog, position: int) -> bool:
     return position == 0 or len(set(commands)) == len(commands)
 
 
-def _write_database(folder: Path, title: str, tables: Iterable[ExportTable], manifest: Manifest) -> None:
-    """Write an SQLite file, and the metadata for datasette, to a folder."""
+def _write(folder: Path, out: Path, form: str, tables: Iterable[ExportTable], complete: Complete) -> Manifest:
+    """Write what is to be moved to a path, and of an SQLite file the metadata for datasette, to a folder."""
+    if form != SQLITE:
+        return write_folder(folder / form, tables, form, complete)
     from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: for one format
 
-    described = write_database(folder / SQLITE, tables, manifest)
-    (folder / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, title, described))
+    manifest, described = write_database(folder / SQLITE, tables, complete)
+    (folder / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, out.stem, described))
+    return manifest
 
 
-def write_folder(folder: Path, tables: Iterable[ExportTable], manifest: Manifest) -> None:
-    """Write a new folder with one file per table, the data dictionary, and finally the manifest.
+def write_folder(folder: Path, tables: Iterable[ExportTable], form: str, complete: Complete) -> Manifest:
+    """Write a new folder with one file per table, the data dictionary, and finally the manifest, and return this.
 
-    One table is in memory at a time.
+    One table is in memory at a time. complete: called when all tables are written.
     """
     folder.mkdir()
-    done = []
+    done, parts = [], dict[str, ManifestEntry]()
     for sheet in tables:
-        manifest.tables[sheet.name] = _write_part(folder, sheet, manifest.format)
+        parts[sheet.name] = _write_part(folder, sheet, form)
         done.append(sheet.without_rows())
         del sheet
     last = describe_columns(done)
-    manifest.tables[last.name] = _write_part(folder, last, manifest.format)
+    parts[last.name] = _write_part(folder, last, form)
+    manifest = complete(parts)
     (folder / MANIFEST_FILE).write_bytes(manifest.encoded())
+    return manifest
 
 
 def _write_part(folder: Path, sheet: ExportTable, form: str) -> ManifestEntry:

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import (
@@ -37,6 +38,8 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.blocks import csv_cell, csv_lines
 from forecast_ledger.replay.reading.event_text import EventIds
+from forecast_ledger.replay.reading.log import Cut
+from forecast_ledger.replay.reading.replay import Replay, replay_of_rows
 
 # --- The tables of an export: the events, contests, questions, participants, projections, and the data dictionary.
 
@@ -95,6 +98,9 @@ _DICTIONARY = (
 )
 
 
+_Page = tuple[Sequence[bytes], Sequence[Recorded]]  # rows of the log, and the events in them
+
+
 class LogPages(Protocol):
     """An object that returns the rows of a log page by page: a store or an export."""
 
@@ -115,6 +121,12 @@ class Chunks(Protocol):
         """Return the chunks."""
 
 
+class Events(Chunks, Protocol):
+    """The events of a log. season: their replay, once all chunks were read."""
+
+    season: Replay
+
+
 class ExportTable(NamedTuple):
     """A table to be exported, in chunks. floats: whether decimals are written as the nearest floats."""
 
@@ -131,16 +143,14 @@ class ExportTable(NamedTuple):
         return self._replace(chunks=TableParts(()))
 
 
-def export_tables(
-    projections: Projections, names: Sequence[str], store: LogPages, until: log.Checkpoint, *, floats: bool = False
-) -> Iterator[ExportTable]:
-    """Return the events up to a checkpoint, the contests, questions and participants, and these projections.
+def export_tables(events: Events, names: Sequence[str], *, floats: bool = False) -> Iterator[ExportTable]:
+    """Return the events of a replay, and its contests, questions, participants, and these projections.
 
-    The log is read and checked again while it is exported. floats: as of `ExportTable`. Raises Corrupt: the row at the
-    checkpoint has changed.
+    Each table is computed when it is asked for, and the events are to be read before. floats: as of `ExportTable`.
     """
     meaning = "the log: one row per event; all other tables are computed from it"
-    yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, _Events(store, until))
+    yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, events)
+    projections = events.season.projections
     yield _projection(projections, "contests", floats=floats)
     yield _projection(projections, "questions", floats=floats)
     yield _in_chunks(_participants(projections.facts), "every participant in the tables", ("participant",))
@@ -189,35 +199,59 @@ def _participants(facts: Facts) -> Table:
     return Table("participants", 1, _PARTICIPANTS, (ids(labels), kinds))
 
 
-class _Events:
-    """The events up to a checkpoint."""
+class StoredEvents:
+    """The events of a replay, which are read from a store, and checked, again.
 
-    def __init__(self, store: LogPages, until: log.Checkpoint) -> None:
-        self._store, self._until = store, until
-        self.rows, self.digest = until
+    Raises Corrupt: the row at the end of the replay has changed.
+    """
+
+    def __init__(self, store: LogPages, season: Replay) -> None:
+        self._store, self.season = store, season
+        self.rows, self.digest = season.checkpoint
 
     def __iter__(self) -> Iterator[Table]:
-        return _events(self._store, self._until)
+        return _in_tables(self._pages())
+
+    def _pages(self) -> Iterator[_Page]:
+        last, until = log.START, self.season.checkpoint
+        for rows in log.pages_up_to(self._store.pages(), until.position):
+            events = log.unseal(rows, last)
+            last = log.Checkpoint(events[-1].position, events[-1].digest)
+            yield rows, events
+        if last != until:
+            change = f"its digest was {until.digest}, is {last.digest}"
+            raise Corrupt(until.position, f"the row changed while it was exported: {change}")
 
 
-def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
+class ReplayedEvents:
+    """The events of a store up to a cut, which are replayed while they are read. Raises as `replay` does."""
+
+    season: Replay
+
+    def __init__(self, store: StoredLog, cut: Cut) -> None:
+        self._store, self._cut = store, cut
+        self.rows, self.digest = log.START
+
+    def __iter__(self) -> Iterator[Table]:
+        yield from _in_tables(self._pages())
+        self.rows, self.digest = self.season.checkpoint
+
+    def _pages(self) -> Iterator[_Page]:
+        self.season = yield from replay_of_rows(self._store, self._cut)
+
+
+def _in_tables(pages: Iterator[_Page]) -> Iterator[Table]:
     """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
-    waiting, read = list[bytes](), list[Recorded]()
-    size, last = 0, log.START
-    for rows in log.pages_up_to(store.pages(), until.position):
-        page = log.unseal(rows, last)
-        last = log.Checkpoint(page[-1].position, page[-1].digest)
+    waiting, read, size = list[bytes](), list[Recorded](), 0
+    empty = True
+    for rows, events in pages:
         waiting += rows
-        read += page
+        read += events
         size += sum(map(len, rows))
         if len(waiting) >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield _chunk(waiting, read)
-            waiting, read, size = [], [], 0
-    if last != until:
-        raise Corrupt(
-            until.position, f"the row changed while it was exported: its digest was {until.digest}, is {last.digest}"
-        )
-    if waiting or last == log.START:
+            waiting, read, size, empty = [], [], 0, False
+    if waiting or empty:
         yield _chunk(waiting, read)
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -226,6 +226,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     def encoded(self) -> bytes:
         """Return indented JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+Complete = Callable[[dict[str, ManifestEntry]], Manifest]  # makes the manifest of an export from its tables
 
 
 def read_manifest(export: Path) -> Manifest:

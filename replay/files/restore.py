@@ -23,7 +23,7 @@ from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenErro
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS, export_tables
+from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS, StoredEvents, export_tables
 from forecast_ledger.replay.files.manifest import (
     SEGMENTS,
     SQLITE,
@@ -34,6 +34,7 @@ from forecast_ledger.replay.files.manifest import (
     read_manifest,
 )
 from forecast_ledger.replay.reading.log import OnProgress
+from forecast_ledger.replay.reading.replay import Replay
 
 ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
 PAGE_BYTES = 2**24  # a page has fewer rows if they are this long
@@ -155,7 +156,8 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
                 projections = [name for name in manifest.tables if name in CATALOGUE]
                 until = Checkpoint(manifest.log_position, manifest.log_digest)
                 rows = _Exported(path, manifest)
-                rebuilt = export_tables(Projections(facts), projections, rows, until, floats=manifest.floats)
+                events = StoredEvents(rows, Replay(until, Projections(facts)))
+                rebuilt = export_tables(events, projections, floats=manifest.floats)
                 wrong += changed_tables(database, rebuilt, manifest)
     except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: not a complete export: {error}") from None

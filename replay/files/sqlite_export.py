@@ -20,7 +20,7 @@ from forecast_ledger.replay.files.formats import (
     dictionary_table,
     nearest_floats,
 )
-from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
+from forecast_ledger.replay.files.manifest import Complete, Manifest, ManifestEntry
 from forecast_ledger.replay.readmodel.part_store import sql_type
 from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
@@ -90,24 +90,26 @@ VIEWS = {
 }
 
 
-def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest) -> list[ExportTable]:
-    """Write a new database, the manifest last, and return its tables.
+def write_database(path: Path, sheets: Iterable[ExportTable], complete: Complete) -> tuple[Manifest, list[ExportTable]]:
+    """Write a new database, the manifest last, and return this and its tables.
 
-    Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
+    complete: called when all tables are written. Raises Refused (a count with more than 64 bits), OSError (the file
+    cannot be written).
     """
-    done: list[ExportTable] = []
+    done, parts = list[ExportTable](), dict[str, ManifestEntry]()
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
             database.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
             database.execute("BEGIN")
             for sheet in sheets:
-                manifest.tables[sheet.name] = _table(database, sheet)
+                parts[sheet.name] = _table(database, sheet)
                 done.append(sheet.without_rows())
                 del sheet
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
-            manifest.tables[last.name] = _table(database, last)
-            _add_search_and_views(database, {*manifest.tables})
+            parts[last.name] = _table(database, last)
+            _add_search_and_views(database, {*parts})
+            manifest = complete(parts)
             database.execute(create_table("manifest", [("manifest", "TEXT")], (), rowid=True))
             database.execute("INSERT INTO manifest VALUES (?)", [manifest.encoded().decode()])
             database.execute("COMMIT")
@@ -116,7 +118,7 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
         raise Refused("out_of_range", "export", None, detail, remedy="export as csv or jsonl") from None
     except sqlite3.OperationalError as error:
         raise OSError(str(error)) from None
-    return [*done, last]
+    return manifest, [*done, last]
 
 
 def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], manifest: Manifest) -> Iterator[str]:

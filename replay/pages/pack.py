@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Unavailable
@@ -34,7 +35,7 @@ from forecast_ledger.replay.audit.verify import (
     read_checkpoint,
 )
 from forecast_ledger.replay.files.export import default_tables, manifest_of, write_folder
-from forecast_ledger.replay.files.formats import ExportTable, export_tables
+from forecast_ledger.replay.files.formats import ExportTable, StoredEvents, export_tables
 from forecast_ledger.replay.files.manifest import Manifest, clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.pages import check_pack
@@ -115,12 +116,14 @@ def _export(source: Log, folder: Path) -> Manifest:
     projections = Projections(source.facts(cut))
     season = Replay(cut.reached(), projections)
     with source.opened() as store:
-        manifest = manifest_of(season, store, "jsonl")
-        if not manifest.whole:
-            wrong = f"log position {manifest.log_position} is in the middle of a command"
+        without_tables = manifest_of(season, store, "jsonl")
+        if not without_tables.whole:
+            wrong = f"log position {season.checkpoint.position} is in the middle of a command"
             raise Unavailable(f"{wrong}; pack an earlier or later one")
-        sheets = export_tables(projections, default_tables(), store, season.checkpoint)
-        write_folder(folder / EXPORT, _noted(sheets, columns), manifest)
+        sheets = _noted(export_tables(StoredEvents(store, season), default_tables()), columns)
+        manifest = write_folder(
+            folder / EXPORT, sheets, "jsonl", lambda parts: structs.replace(without_tables, tables=parts)
+        )
     tables = {name: entry for name, entry in manifest.tables.items() if name in CATALOGUE}
     built = {name: TableSummary(each.version, each.rows, each.digest) for name, each in tables.items()}
     saved = checkpoint_at(cut, source.name, {name: built[name] for name in BUILT})

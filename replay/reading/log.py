@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
-from itertools import chain
+from itertools import chain, tee
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -65,6 +65,11 @@ class Log(NamedTuple):
                 yield store
         finally:
             store.close()
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its beginning is read from segments."""
+        return isinstance(self.location, WithSegments) or is_folder(self.location)
 
     @contextmanager
     def pages(self, cut: "Cut") -> Iterator[Iterator[Sequence[Recorded]]]:
@@ -196,6 +201,12 @@ class Cut:
     def read(self, rows: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[Sequence[Recorded]]:
         """Return the events of rows up to the cut, each checked as it is read. before: what the rows come after."""
         return self.pages(log.unseal_pages(rows, before))
+
+    def rows(self, pages: Iterator[Sequence[bytes]]) -> Iterator[tuple[Sequence[bytes], Sequence[Recorded]]]:
+        """Return rows up to the cut, page by page, with the events in them; each is checked as it is read."""
+        pages, read = tee(pages)
+        for events in self.read(pages):
+            yield next(read)[: len(events)], events
 
     def segments(
         self, sealed: SealedLog, without: Collection[str] = UNREAD, *, every_row: bool = False

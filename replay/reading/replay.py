@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import Int64Array, run_starts
 from forecast_ledger.projections.core.columns import Ids, Values, ids, join_values, none_where_negative, plain_values
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.facts.columns import CHANCE, Facts
-from forecast_ledger.projections.facts.from_log import status_of
+from forecast_ledger.projections.facts.columns import CHANCE, Facts, ForecastPage
+from forecast_ledger.projections.facts.from_log import facts_after, file_page, status_of
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
@@ -402,6 +403,23 @@ def replay(  # noqa: PLR0913 - what has a default is named
     head = cut.reached()
     projections = Projections(read) if isinstance(read, Facts) else scored(read, engine or "auto", tables, memory)
     name = name if isinstance(log, str | PathLike) else log.name
+    return _replayed(name, head, projections, begun)
+
+
+def replay_of_rows(store: StoredLog, cut: Cut) -> Generator[tuple[Sequence[bytes], Sequence[Recorded]], None, Replay]:
+    """Yield the rows of a store up to a cut, page by page, with the events in them; return the replay of these events.
+
+    So the log is read once by whoever writes its rows, too. Raises as `replay` does.
+    """
+    begun, facts, forecasts = instrumentation.now_ns(), Facts(), list[ForecastPage]()
+    for rows, events in cut.rows(store.pages()):
+        if (filed := file_page(facts, events)) is not None:
+            forecasts.append(filed)
+        yield rows, events
+    return _replayed(store.name, cut.reached(), Projections(facts_after(facts, forecasts, ())), begun)
+
+
+def _replayed(name: str, head: Checkpoint, projections: Projections, begun: int) -> Replay:
     instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, projections)
 

@@ -20,6 +20,7 @@ from pyarrow import ipc, parquet
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids, transpose
 from forecast_ledger.projections.core.table import Table, TableParts
@@ -30,7 +31,6 @@ from forecast_ledger.replay.files.formats import EVENT_COLUMNS, FILE_FORMATS, UN
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.blocks import escape_formula
-from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
@@ -230,6 +230,20 @@ def test_a_negative_number_stays_a_number_in_csv(folders: dict[str, Path]) -> No
     assert any(Decimal(amount) < 0 for amount in amounts)
 
 
+def test_a_log_is_read_once(log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables are computed from the rows that are written; the row at its end is looked at again."""
+    counts, read = list[int](), StoredLog.read
+
+    def counted(store: StoredLog, after: int, limit: int = PAGE) -> list[bytes]:
+        found = read(store, after, limit)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(StoredLog, "read", counted)
+    manifest = exported(log, tmp_path / "out", "jsonl", tables=["scores"])
+    assert sum(counts) == manifest.log_position + 1
+
+
 def test_no_export_imports_pandas(tmp_path: Path) -> None:
     """Where it is installed, this would take a third of a second."""
     location = written(tmp_path / "log.db", commands_of("metaculus-2022"))
@@ -250,13 +264,18 @@ def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:
     assert digests(str(tmp_path / "copy.db")) == digests(log, 30)
 
 
-def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The export has the log as it was when it was first read."""
+@pytest.mark.parametrize(("then", "options"), [("manifest_of", {}), ("StoredEvents", {"memory": 2**30})])
+def test_events_that_others_append_meanwhile_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, options: dict[str, int]
+) -> None:
+    """The export has the log as it was when it was first read; given a bound of memory, it reads the log twice."""
     location, commands = str(tmp_path / "log.db"), commands_of("metaculus-2022")
     written(tmp_path / "log.db", commands[:20])
     before = rows(location)
-    monkeypatch.setattr(module, "Log", lambda *of: (written(tmp_path / "log.db", commands), Log(*of))[1])
-    exported(location, tmp_path / "out", "jsonl")
+    called = getattr(module, then)
+    appending = lambda *of, **more: (written(tmp_path / "log.db", commands), called(*of, **more))[1]  # noqa: E731 - as short
+    monkeypatch.setattr(module, then, appending)
+    exported(location, tmp_path / "out", "jsonl", **options)
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
     assert len(rows(location)) > len(before)
     assert rows(str(tmp_path / "copy.db")) == before
