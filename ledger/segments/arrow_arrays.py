@@ -104,8 +104,7 @@ def array_of_decimals(numbers: Any, kind: Any) -> Any:
 
 def array_of_texts(texts: Sequence[str | None]) -> Any:
     """Return texts as an array of strings; None is null."""
-    pa, present = pyarrow(), [*filter(None, texts)]
-    joined = "".join(present)
+    pa, joined = pyarrow(), "".join(filter(None, texts))
     data = joined.encode()
     if len(data) > _MOST_BYTES:
         return pa.array(texts, pa.string())

@@ -409,4 +409,6 @@ def _written(values: Values, kind: str, write: Callable[[list[Any]], list[Any]])
         codes, labels = used_ids(values)
         texts = write([*labels])
         return lambda rows: [*map(texts.__getitem__, codes[rows].tolist())]
+    if isinstance(values, list) and kind in {"id", "text"}:
+        return lambda rows: write(values[rows])
     return lambda rows: written_values(slice_rows(values, rows), kind, write)

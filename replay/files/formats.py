@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from math import isinf
 from pathlib import Path
 from struct import unpack_from
@@ -36,7 +36,7 @@ from forecast_ledger.projections.core.table import Table, TableParts, written_co
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
-from forecast_ledger.replay.reading.blocks import csv_cell, csv_lines
+from forecast_ledger.replay.reading.blocks import csv_cell, csv_cells, csv_lines
 from forecast_ledger.replay.reading.event_text import EventIds
 from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.reading.replay import Replay, replay_of_rows
@@ -262,7 +262,7 @@ def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
         int64_array([recorded.position for recorded in read]),
         int64_array([recorded.recorded_at for recorded in read]),
         int64_array([event.at for event in events]),
-        ids([recorded.command_id for recorded in read]),
+        [recorded.command_id for recorded in read],  # few recur
         ids([TAGS[type(event)] for event in events]),
         *about,
         [log.event_text(text) for text in texts],
@@ -332,7 +332,7 @@ class _Line(msgspec.Struct):
 
 
 _line = msgspec.json.Decoder(_Line)
-_encode = msgspec.json.Encoder().encode
+_encode, _encode_lines = msgspec.json.Encoder().encode, msgspec.json.Encoder().encode_lines
 _TEXTS = {"id", "text"}  # kinds of any text
 
 
@@ -352,14 +352,10 @@ Write = Callable[[list[Any]], list[str]]  # the printed values of a column as th
 
 def _write_csv(path: Path, sheet: ExportTable) -> None:
     header = [[csv_cell(column.name)] for column in sheet.columns]
-    writing = [_csv_cells if column.kind in _TEXTS else _csv_numbers for column in sheet.columns]
+    writing = [csv_cells if column.kind in _TEXTS else _csv_numbers for column in sheet.columns]
     with path.open("x", encoding="utf-8", newline="\n") as file:
         for columns in chain([header], _written(sheet, writing)):
-            file.write("".join(f"{line}\n" for line in csv_lines(columns)))
-
-
-def _csv_cells(values: list[Any]) -> list[str]:
-    return [*map(csv_cell, values)]
+            file.write("\n".join(csv_lines(columns)) + "\n")
 
 
 def _csv_numbers(values: list[Any]) -> list[str]:
@@ -368,14 +364,15 @@ def _csv_numbers(values: list[Any]) -> list[str]:
 
 
 def _write_lines(path: Path, sheet: ExportTable) -> None:
-    writing = [partial(_json_fields, _encode(column.name).decode()) for column in sheet.columns]
+    names = [f"{',' if number else '{'}{_encode(column.name).decode()}:" for number, column in enumerate(sheet.columns)]
     with path.open("x", encoding="utf-8", newline="\n") as file:
-        for columns in _written(sheet, writing):
-            file.write("".join(f"{{{line}}}\n" for line in map(",".join, zip(*columns, strict=True))))
+        for columns in _written(sheet, [_json_texts] * len(sheet.columns)):
+            parts = chain.from_iterable(zip(map(repeat, names), columns, strict=True))
+            file.write("".join(chain.from_iterable(zip(*parts, repeat("}\n")))))
 
 
-def _json_fields(name: str, values: list[Any]) -> list[str]:
-    return [f"{name}:{_encode(value).decode()}" for value in values]
+def _json_texts(values: list[Any]) -> list[str]:
+    return _encode_lines(values).decode().split("\n")[:-1]
 
 
 def _write_parquet(path: Path, sheet: ExportTable) -> None:

@@ -12,7 +12,8 @@ from forecast_ledger.projections.core.text_table import NUMBER, PrintedRow, as_t
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters
 _CONTROLS_IN_LINES = re.compile(rf"(?!\n|\t|\r\n){_CONTROLS.pattern}")  # a text may have lines and tabs
-_QUOTED = re.compile('[",\r\n]')
+_MARKS = '",\r\n'  # a cell with one of them is quoted
+_QUOTED = re.compile(f"[{_MARKS}]")
 _QUOTE = '"'
 _EMPTY = _QUOTE * 2  # a line of one empty cell, which would be no row
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
@@ -47,16 +48,17 @@ def as_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     '=1+1,-0.5
     """
     for row in chain([names], ([row[name] for name in names] for row in rows)):
-        yield from csv_lines([csv_cell(cell)] for cell in row)
+        yield from csv_lines([[csv_cell(cell)] for cell in row])
 
 
-def csv_lines(columns: Iterable[Sequence[str]]) -> Iterator[str]:
+def csv_lines(columns: Sequence[Sequence[str]]) -> Iterator[str]:
     """Return the lines of rows whose cells are given column by column.
 
     >>> [*csv_lines([["ada", "bo"], ["-0.5", ""]])]
     ['ada,-0.5', 'bo,']
     """
-    return (line or _EMPTY for line in map(",".join, zip(*columns, strict=True)))
+    lines = map(",".join, zip(*columns, strict=True))
+    return lines if len(columns) > 1 else (line or _EMPTY for line in lines)
 
 
 def csv_cell(cell: Any) -> str:
@@ -67,6 +69,21 @@ def csv_cell(cell: Any) -> str:
     """
     text = "" if cell is None else str(escape_formula(cell))
     return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _QUOTED.search(text) else text
+
+
+def csv_cells(cells: Sequence[str | None]) -> list[str]:
+    """Return texts as cells of CSV, each as `csv_cell` returns it.
+
+    >>> csv_cells(["ada", None, "a,b"])
+    ['ada', '', '"a,b"']
+    """
+    texts = ["" if cell is None else cell for cell in cells]
+    if any(first in _FORMULA or first.isspace() for first in {text[:1] for text in texts}):
+        return [*map(csv_cell, texts)]
+    joined = "".join(texts)
+    if not any(mark in joined for mark in _MARKS):
+        return texts
+    return [f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _QUOTED.search(text) else text for text in texts]
 
 
 def as_terminal_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
