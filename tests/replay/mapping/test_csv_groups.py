@@ -210,7 +210,7 @@ def test_all_rows_of_a_refused_group_are_kept(tmp_path: Path) -> None:
 
 def test_a_row_of_a_long_table_takes_less_memory_than_promised() -> None:
     """About 300 bytes, since a group may end at the end of the file."""
-    rows = 6_000
+    rows = 3_000
 
     def table() -> Iterator[bytes]:
         yield HEADER

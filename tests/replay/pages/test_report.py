@@ -24,7 +24,7 @@ from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, contest_facts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.pictures import titled, to_svg
+from forecast_ledger.replay.pages.pictures import Picture, titled, to_svg, visible
 from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, possible_ranks, who_may_be_first
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale
@@ -116,6 +116,17 @@ def log(tmp_path: Path) -> Any:
     return told
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures, which take most of the time, are blank: for tests of what a page says beside them."""
+
+    def to_svg(picture: Picture) -> str:
+        assert json.encode(visible(picture.specification))
+        return "<svg></svg>"
+
+    monkeypatch.setattr(sections, "to_svg", to_svg)
+
+
 def crowd(names: Sequence[str]) -> list[AnyCommand]:
     """A contest in which each of these participants has a forecast on each of three questions."""
     story: list[AnyCommand] = [contest(title="<b>Cup & saucer</b>", pool=100)]
@@ -146,6 +157,7 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(story: str, log: An
         assert (row["title"] or f"Contest {row['contest']}") in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_begins_with_what_it_claims_and_what_a_contest_asks(log: Any, tmp_path: Path) -> None:
     """Before who is first; and the title of a page with one contest stands once."""
     report(log(crowd(["ada", "bob"])), tmp_path / "page.html")
@@ -190,6 +202,7 @@ def test_long_boards_are_shown_whole_and_pictures_say_what_they_leave_out(log: A
     assert "Only the first 20 of 60 are compared, as if they had been named beforehand." in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
     log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +270,7 @@ def test_an_end_beyond_a_scale_has_an_arrow_and_no_mark_where_the_scale_ends() -
     assert (below.count("<line"), below.count("M97 0"), below.count("M3 0")) == (2, 0, 1)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_telephone_has_a_short_line_for_each_row_of_a_long_board(log: Any, tmp_path: Path) -> None:
     """A box shows all columns; a board of six rows needs none."""
     path = log([*crowd([f"p{number:02}" for number in range(7)]), exclusion(participant="p00", level="hidden")])
@@ -290,6 +304,7 @@ def test_a_page_says_which_questions_count_as_ordered(log: Any, tmp_path: Path) 
     assert "yes says" not in texts
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) -> None:
     """Of Brier scores .01 and .49 the median is .25: .24 is gained, and lost. A mean leaves out what was missed."""
     story: list[AnyCommand] = [contest(rules=RuleSet(name="x", kernel="brier", period="covered", total="mean"))]
@@ -301,6 +316,7 @@ def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) 
     assert "snow 0.2500 1 of 1 0.2500 0.0000 90% rain 0.4900 2 of 2 0.2500 -0.2400 90%" in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_of_many_contests_computes_each_table_once(
     log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +352,7 @@ def test_a_forecast_without_bounds_does_not_prevent_the_page(log: Any, tmp_path:
         assert f"Not shown: {CHARTS[kind].words}. Reason: the scores are too large for sums in 64 bits." in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_only_the_contests_that_are_named_are_shown(log: Any, tmp_path: Path) -> None:
     """In that order; one that is unknown is refused, and leaves the old page."""
     path, out = log("metaculus-2022"), tmp_path / "page.html"
@@ -437,6 +454,7 @@ def test_the_band_of_a_calibration_picture_is_that_of_the_table(log: Any, tmp_pa
     assert picture.title == "Forecasts of the consensus: 2 questions, too few to say whether they are calibrated"
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("story", "differ"), [("question-groups", True), ("metaculus-2022", False)])
 def test_a_board_of_means_over_different_questions_says_so(story: str, differ: bool, log: Any, tmp_path: Path) -> None:
     """Bo left out questions, and totals are means. Coverages differ in the other story too, but its totals are sums."""
@@ -465,7 +483,7 @@ def test_a_note_explains_shares_that_are_blank_and_ranks_without_intervals() -> 
         assert "“First in samples” is" in note
 
 
-@pytest.mark.usefixtures("little_is_enough")
+@pytest.mark.usefixtures("little_is_enough", "undrawn")
 @pytest.mark.parametrize("differ", [False, True])
 def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all have the same questions, of scores; else of adjusted scores.
@@ -502,7 +520,7 @@ def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path, m
     assert dependent in bare.note
 
 
-@pytest.mark.usefixtures("little_is_enough")
+@pytest.mark.usefixtures("little_is_enough", "undrawn")
 @pytest.mark.parametrize("kernel", ["brier", "ln"])
 def test_the_picture_of_a_board_names_those_whom_its_page_names(
     kernel: Literal["brier", "ln"], log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -552,6 +570,7 @@ def test_as_many_questions_need_not_be_the_same(bob: str, differ: bool, log: Any
     assert possible_ranks(replay(log(story)).projections, "cup", []).differ == differ
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_says_who_is_first_with_the_effects_of_questions_removed(log: Any, tmp_path: Path) -> None:
     """Ada forecast on the easy question alone, where cy's 0.0025 beats her 0.01; cy's mean is 0.32 all the same.
 
@@ -592,6 +611,7 @@ def test_a_first_rank_by_take_is_not_said_to_be_by_score(log: Any, tmp_path: Pat
     assert not re.search(r" -0(\.0+)? ", words)  # 0 has no sign
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("leads", ["ada", "cy"])
 def test_who_forecast_on_few_questions_leads_nothing(leads: str, log: Any, tmp_path: Path) -> None:
     """Ada forecast on the easy question alone, and eve on the hard one, where she is better than bob and cy.
@@ -629,6 +649,7 @@ def means_over(
     return " ".join(" ".join(checked(path.read_text(encoding="utf-8")).texts).split())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     """Of each account, cash and positions are the total, and the gains of its positions are its profit."""
     path = log("arena-week")
@@ -657,6 +678,7 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     assert "merger Will the merger be approved? Neither yes nor no: paid half and half resolved by payouts" in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_list_of_contests_has_the_main_finding_of_each_whole(log: Any, tmp_path: Path) -> None:
     """A full stop in a name does not end it."""
     story = crowd(["Dr. Who", "Mr. X"])
@@ -671,6 +693,7 @@ def test_the_list_of_contests_has_the_main_finding_of_each_whole(log: Any, tmp_p
     assert "but 3 questions are too few to tell the first from the second" in listed
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path) -> None:
     """Other rules over the same questions are another contest."""
     path = log("metaculus-2022")

@@ -110,24 +110,27 @@ def test_readers_never_see_a_moment_without_tables(
         queried(tables, "ALTER TABLE contests ADD more text")
     else:
         queried(tables, "UPDATE contests SET pool = '7.00'")
-    ended, seen = Event(), list[str]()
+    ended, looked, counted, seen = Event(), Event(), Event(), list[str]()
 
     def look() -> None:
         with ReadModel.open(tables) as model:
             while not ended.is_set() or not seen:
                 seen.extend(row["pool"] for row in model.rows("contests", contest="cup", timeout=0))
+                looked.set()
 
     def count() -> None:
         while not ended.is_set():
             assert queried(tables, "SELECT count(*) FROM contests") == [(1,)]
+            counted.set()
 
     with ThreadPoolExecutor(2) as threads:
         readers = [threads.submit(look), threads.submit(count)]
         try:
-            time.sleep(0.1)
+            assert looked.wait(10)
+            assert counted.wait(10)
             with Runner(path, tables, rebuild=cause == "damage") as runner:
                 runner.refresh()
-            time.sleep(0.1)
+            time.sleep(0.02)
         finally:
             ended.set()
         for reader in readers:
