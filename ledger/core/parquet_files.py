@@ -11,6 +11,8 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
+from forecast_ledger.ledger.core.extras import pyarrow
+
 Struct = dict[int, tuple[int, Any]]  # the fields of a struct of Thrift by their ids: the kind and the value
 TRUE, FALSE, _BYTE, SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
 _INTEGERS, _TRUTHS = frozenset({SHORT, INT, LONG}), frozenset({TRUE, FALSE})
@@ -394,12 +396,10 @@ class ParquetSizes:
 
 def _longest_entry(file: IO[bytes], chunk: Chunk, page: Page) -> int:
     """Return the bytes of the longest text in a dictionary, or more if its codec is not known."""
-    import pyarrow  # noqa: PLC0415 - late: optional
-
     file.seek(page.start)
     data = file.read(page.packed)
     if chunk.codec in _CODECS:
-        data = pyarrow.decompress(data, page.size, _CODECS[chunk.codec], asbytes=True)
+        data = pyarrow().decompress(data, page.size, _CODECS[chunk.codec], asbytes=True)
     elif chunk.codec:
         return page.size
     at = longest = 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.core import extras
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 
 _MOST_BYTES = 2**31 - 1  # of the texts of one array
@@ -17,11 +18,7 @@ _MOST_BYTES = 2**31 - 1  # of the texts of one array
 
 def pyarrow() -> Any:
     """Return the pyarrow module. Raises Unavailable if it is not installed."""
-    try:
-        import pyarrow as module  # noqa: PLC0415 - late: optional
-    except ImportError:
-        raise Unavailable(f"segments need pyarrow; {installing('columnar')}") from None
-    return module
+    return extras.pyarrow("segments")
 
 
 def compute_functions() -> Any:

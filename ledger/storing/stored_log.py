@@ -1,7 +1,7 @@
 """The stored log of a ledger, in an SQLite file or a PostgreSQL database, by a location; and the ledgers of a store.
 
 A database is opened with eventsourcing, which is imported late: it takes long, and changes `dataclasses` for the whole
-process.
+process. So are the modules that read segments: they import NumPy, which takes a fifth of a short command.
 """
 
 import re
@@ -19,7 +19,6 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import NewRows
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import (
     CONNECTIONS,
@@ -35,7 +34,6 @@ from forecast_ledger.ledger.storing.database import (
     grouped,
 )
 from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric, now_ns, seconds_since
-from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows
 
 __all__ = [
     "MAX_ROW_BYTES",
@@ -333,12 +331,18 @@ def rows_at(
 def any_ledger(location: str | PathLike[str]) -> StoredLog:
     """Open a store to read its ledgers, whatever their names. Raises Absent, Unavailable, Corrupt."""
     path = fspath(location)
-    name = read_manifest(folder_at(path)).ledger if is_folder(path) else "main"
+    name = "main"
+    if is_folder(path):
+        from forecast_ledger.ledger.segments.segment_files import read_manifest  # noqa: PLC0415 - late: see above
+
+        name = read_manifest(folder_at(path)).ledger
     return StoredLog(rows_at(path, name, read_only=True), name)
 
 
 def _rows(location: str, name: str, connections: int, limits: TimeLimits | None, *, read_only: bool) -> Rows:
     if is_folder(location):
+        from forecast_ledger.ledger.storing.segment_rows import READ_ONLY, SegmentRows  # noqa: PLC0415 - late: see above
+
         folder = folder_at(location)
         if not read_only:
             reason = "a remote folder is only read; copy it to this machine" if is_remote(location) else READ_ONLY
@@ -400,7 +404,11 @@ def has_segments_beside(location: str | PathLike[str]) -> bool:
     """Return whether there is a folder of segments beside a store."""
     beside = segments_beside(location)
     try:
-        return beside is not None and (beside / MANIFEST).is_file()
+        if beside is None or not beside.is_dir():
+            return False
+        from forecast_ledger.ledger.segments.segment_files import MANIFEST  # noqa: PLC0415 - late: see above
+
+        return (beside / MANIFEST).is_file()
     except OSError:
         return False
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.values import (
     MONEY,
     MOST_DECIMALS,
@@ -342,15 +343,6 @@ def type_of(kind: str) -> Any:
     if kind in DECIMALS:
         return arrow.decimal128(_DIGITS, DECIMALS[kind])
     return {"instant": arrow.timestamp("us", tz="UTC"), "count": arrow.int64()}.get(kind, arrow.string())
-
-
-def pyarrow() -> Any:
-    """Return the pyarrow module. Raises Unavailable if it is not installed."""
-    try:
-        import pyarrow as module  # noqa: PLC0415 - late: optional
-    except ImportError:
-        raise Unavailable(f"Arrow and Parquet need pyarrow; {installing('columnar')}") from None
-    return module
 
 
 def _array(values: Values, kind: str) -> Any:

@@ -277,13 +277,12 @@ def _refused_kept(
     path: Path | None, source: _Source, log: str
 ) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
     """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
-    from forecast_ledger.replay.files.manifest import refused_file
-
     if path is None:
         yield iter
         return
     if _is_part_of(path, log):
         fail(f"--refused {path} is a file of LOG: name another one", USAGE)
+    from forecast_ledger.replay.files.manifest import refused_file
 
     with refused_file(path) as refused:
         yield lambda outcomes: refused.keep_refused(source.header, outcomes)

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
@@ -29,7 +30,6 @@ from forecast_ledger.projections.core.columns import (
     Values,
     columns_of_rows,
     ids,
-    pyarrow,
     type_of,
 )
 from forecast_ledger.projections.core.table import Table, TableParts, written_columns

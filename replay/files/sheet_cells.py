@@ -12,8 +12,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 from xml.parsers import expat
 
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
-from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import LONGEST_RECORD, SourceRecord
 
 _Value = TypeVar("_Value")

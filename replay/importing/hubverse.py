@@ -16,6 +16,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.values import LARGEST_MEASURE, read_instant
 from forecast_ledger.ledger.model.commands import (
     AnyCommand,
@@ -23,7 +24,6 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
 )
 from forecast_ledger.ledger.model.input_locations import InputLocation
-from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.importing.hub_config import (
     ADMIN,
     TARGET_DATA,

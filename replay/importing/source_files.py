@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.ledger.model.input_locations import InputLocation
-from forecast_ledger.projections.core.columns import pyarrow
 from forecast_ledger.replay.mapping.csv_reader import read_records
 
 MOST_FILES = 200_000

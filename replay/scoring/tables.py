@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.replay.files.sheet_cells import arrow_records, number_text, shown_sheets
 from forecast_ledger.replay.files.table_rows import JSON_LINES, WORKBOOK, form_of, table_records
 from forecast_ledger.replay.mapping.csv_reader import SourceRecord, read_sources
@@ -148,11 +149,7 @@ def table_of(given: object, function: str, name: str) -> Table:
         return table_of_rows(given, name)
     if not hasattr(given, "__arrow_c_stream__"):
         raise TypeError(f"{function}: {name} takes a data frame or a list of dicts, not {type(given).__name__}")
-    try:
-        import pyarrow  # noqa: PLC0415 - late: an extra
-    except ImportError:
-        raise Unavailable(f"data frames need pyarrow; {installing('columnar')}") from None
-    frame = pyarrow.table(given)
+    frame = pyarrow("data frames").table(given)
     return _table(name, lambda: arrow_records(frame), "row", {})
 
 

@@ -41,6 +41,7 @@ PURE = (
             "arguments",
             "errors",
             "exact",
+            "extras",
             "hints",
             "values",
         )

@@ -510,6 +510,19 @@ print({heavy} & {{*sys.modules}}, {{*codes}})
     assert done.stdout.splitlines() == ["set() False", "set() {0}"]
 
 
+def test_a_short_file_is_appended_without_numpy(tmp_path: Path) -> None:
+    """To import it takes a quarter of the time of such a command."""
+    script = f"""
+import sys
+from click.testing import CliRunner
+from forecast_ledger.__main__ import main
+arguments = ["append", {str(tmp_path / "s.db")!r}, {str(ROOT / "data" / "arena-week" / "commands.jsonl")!r}]
+print(CliRunner().invoke(main, arguments).exit_code, "numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
+
+
 def test_a_closed_pipe_ends_quietly(log: str) -> None:
     """An example is `forecast-ledger table … | head -1`."""
     script = f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"

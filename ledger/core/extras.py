@@ -1,0 +1,14 @@
+"""Packages that are optional, each imported when it is first needed."""
+
+from typing import Any
+
+from forecast_ledger.ledger.core.errors import Unavailable, installing
+
+
+def pyarrow(what: str = "Arrow and Parquet") -> Any:
+    """Return the pyarrow module. Raises Unavailable, which says what needs it, if it is not installed."""
+    try:
+        import pyarrow as module  # noqa: PLC0415 - late: optional
+    except ImportError:
+        raise Unavailable(f"{what} need pyarrow; {installing('columnar')}") from None
+    return module
