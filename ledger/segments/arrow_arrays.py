@@ -101,17 +101,16 @@ def array_of_decimals(numbers: Any, kind: Any) -> Any:
 
 def array_of_texts(texts: Sequence[str | None]) -> Any:
     """Return texts as an array of strings; None is null."""
-    pa, joined = pyarrow(), "".join(filter(None, texts))
+    pa, bits = pyarrow(), _valid_bits(texts)
+    present = [text or "" for text in texts]
+    joined = "".join(present)
     data = joined.encode()
     if len(data) > _MOST_BYTES:
         return pa.array(texts, pa.string())
-    if len(data) == len(joined):
-        sizes = [len(text) if text else 0 for text in texts]
-    else:
-        sizes = [len(text.encode()) if text else 0 for text in texts]
+    sizes = map(len, present if len(data) == len(joined) else map(str.encode, present))
     ends = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum(sizes, out=ends[1:])
-    return _from_buffers(pa.string(), len(texts), _valid_bits(texts), ends, data)
+    np.cumsum(np.fromiter(sizes, np.int32, len(texts)), out=ends[1:])
+    return _from_buffers(pa.string(), len(texts), bits, ends, data)
 
 
 def _valid_bits(values: Sequence[Any]) -> Any:

@@ -217,8 +217,7 @@ def slice_rows(values: Values, span: slice) -> Values:
 def plain_values(values: Values) -> list[Any]:
     """Return the internal values of a column: integers, ids as text, None for missing values."""
     if isinstance(values, Ids):
-        labels = values.labels
-        return [labels[code] for code in values.codes.tolist()]
+        return [*map(values.labels.__getitem__, values.codes.tolist())]
     if isinstance(values, WideInt):
         return values.integers()
     return values if isinstance(values, list) else values.tolist()

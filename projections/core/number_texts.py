@@ -22,11 +22,15 @@ _ZERO = ord("0")
 Characters = np.ndarray[Any, np.dtype[np.uint8]]  # a row for each number, ASCII; 0 is none
 
 
-def instant_texts(instants: Int64Array) -> list[str]:
+def instant_texts(instants: Int64Array, *, fractions: bool = False) -> list[str]:
     """Return the text of each instant, as `format_instant` writes it. Raises OverflowError as that does.
+
+    fractions: also of whole seconds, so that all texts are of one length, and sort as the instants do.
 
     >>> instant_texts(np.array([10**15, 1]))
     ['2001-09-09T01:46:40Z', '1970-01-01T00:00:00.000001Z']
+    >>> instant_texts(np.array([10**15]), fractions=True)
+    ['2001-09-09T01:46:40.000000Z']
     """
     if not len(instants):
         return []
@@ -40,7 +44,7 @@ def instant_texts(instants: Int64Array) -> list[str]:
     rows["1e-4"], rows["1e-6"] = _numerals(4).take(high), _numerals(2).take(low)
     rows["T"], rows["point"], rows["end"] = b"T", b".", b"Z\n"
     characters = rows.view(np.uint8).reshape(len(rows), -1)
-    if not fraction.all():
+    if not fractions and not fraction.all():
         characters[:, _FRACTION] *= (fraction != 0)[:, None]
     return _lines(characters)
 

@@ -10,9 +10,12 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.columns import FLOATS, Column, Values, printed_values
+from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.columns import FLOATS, Column, Ids, Values, plain_values, printed_values
+from forecast_ledger.projections.core.number_texts import instant_texts
 from forecast_ledger.replay.files.formats import (
     FOREIGN_KEYS,
     ExportTable,
@@ -186,11 +189,13 @@ def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
 def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = None) -> Iterator[list[list[Any]]]:
     """Yield the columns as they are stored, some rows at a time. null: in place of what is missing; see `NULL`."""
     for chunk in sheet.chunks:
+        named = zip(sheet.columns, chunk.values, strict=True)
+        filled = {column.name for column, values in named if isinstance(values, Ids) and "" not in values.labels}
         for page in chunk.pages():
             columns = list[list[Any]]()
             for column, values in zip(page.columns, page.values, strict=True):
                 stored = _stored(values, column.kind, floats=sheet.floats)
-                if column.name in joined:
+                if column.name in joined and column.name not in filled:
                     stored = [[value or null for value in each] for each in stored]
                 elif isinstance(values, list) and null is not None:
                     stored = [[null if value is None else value for value in each] for each in stored]
@@ -208,16 +213,24 @@ def _row_by_row(columns: list[list[Any]]) -> list[Any]:
 
 def _stored(values: Values, kind: str, *, floats: bool) -> list[list[Any]]:
     """Return a column as it is stored, and if it has decimals, its float column."""
+    if kind == "instant":
+        return [_sortable(values)]
     printed = printed_values(values, kind)
     if kind in FLOATS:
         near = nearest_floats(values, kind, printed)
         return [near if floats else printed, near]
-    return [_sortable(printed) if kind == "instant" else printed]
+    return [printed]
 
 
-def _sortable(instants: list[Any]) -> list[Any]:
+def _sortable(instants: Values) -> list[Any]:
     """Return the instants with six decimals, so that the texts sort like the instants."""
-    return [text if text is None or "." in text else f"{text[:-1]}.000000Z" for text in instants]
+    if isinstance(instants, np.ndarray):
+        return instant_texts(instants, fractions=True)
+    plain = plain_values(instants)
+    distinct = [*{*plain} - {None}]
+    texts: dict[int | None, str | None] = {None: None}
+    texts |= zip(distinct, instant_texts(int64_array(distinct), fractions=True), strict=True)
+    return [*map(texts.__getitem__, plain)]
 
 
 def _add_search_and_views(database: sqlite3.Connection, there: AbstractSet[str]) -> None:
