@@ -78,6 +78,7 @@ def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
     ({1: (5, 7), 2: (8, b'hi')}, 7)
     """
     fields: Struct = {}
+    value: Any
     number = 0
     try:
         while head := data[at]:
@@ -91,6 +92,8 @@ def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
                 raise ValueError(f"field {number} of the metadata is there twice")
             if kind in _INTEGERS and (value := data[at]) < 128:  # as most are
                 value, at = (value >> 1) ^ -(value & 1), at + 1
+            elif kind == STRUCT and depth < _DEEPEST:
+                value, at = read_struct(data, at, depth + 1)
             else:
                 value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth)
             fields[number] = kind, value
@@ -126,9 +129,13 @@ def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]],
         count, at = _natural(data, at)
     if count > len(data) - at:  # each takes a byte
         raise _CutError(_CUT)
-    items = []
+    items: list[Any] = []
+    item: Any
     for _ in range(count):
-        item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth)
+        if kind == STRUCT and depth < _DEEPEST:
+            item, at = read_struct(data, at, depth + 1)
+        else:
+            item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth)
         items.append(item)
     return (kind, items), at
 
@@ -165,7 +172,9 @@ def write_struct(fields: Struct) -> bytes:
         else:
             written += bytes([kind]) + _integer_bytes(number)
         before = number
-        if kind not in {TRUE, FALSE}:
+        if kind in _INTEGERS and -64 <= value < 64:  # as most are
+            written.append(value << 1 if value >= 0 else ~(value << 1))
+        elif kind not in _TRUTHS:
             written += _value_bytes(kind, value)
     return bytes(written) + b"\0"
 

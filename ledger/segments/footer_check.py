@@ -35,6 +35,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, pyar
 _MARK = b"PAR1"  # at the beginning of a file
 _DATA, _DICTIONARY = 0, 2  # types of pages
 _PLAIN, _RLE, _DELTA_TEXTS = 0, 3, 7  # encodings
+_CHUNK = b"\x26"  # the first byte of what is said of a chunk, a long in field 2; a page or a footer begins with field 1
 _CODECS = {0, 6}  # none, and zstd
 _TEXT = 6  # a physical type
 _NUMBERS = {0: "?", 1: "<i4", 2: "<i8"}  # the physical types of numbers: how statistics have them
@@ -188,8 +189,9 @@ def _check_chunk(body: _Body, chunk: Struct, leaf: _Leaf) -> int:
     }
     if pages and pages[0].kind == _DICTIONARY:
         metadata[11] = (LONG, start)
-    copy, offset = write_struct(chunk), (LONG, 0)
-    if body.peek(len(copy)) == copy:  # pyarrow before 18 has the metadata there too
+    offset = LONG, 0
+    if body.peek(1) == _CHUNK and body.peek(len(copy := write_struct(chunk))) == copy:
+        # pyarrow before 18 has the metadata there too
         offset = chunk[2] if chunk.get(2) == (LONG, body.at) else offset
         body.take(len(copy))
     _compare(chunk, {2: offset, 3: (STRUCT, metadata)}, f"ColumnChunk of {what}")
@@ -323,8 +325,13 @@ def _number(fields: Struct, number: int) -> int:
 
 def _compare(actual: Struct, expected: dict[int, Any], what: str) -> None:
     """Raise ValueError if a struct has other fields than expected, or a field has another value."""
+    if actual == expected:
+        return
     for number in sorted(actual.keys() | expected.keys()):
-        right, where = expected.get(number), f"{what}, field {number}"
+        right = expected.get(number)
+        if number in actual and actual[number] == right:
+            continue
+        where = f"{what}, field {number}"
         if number not in actual:
             if not isinstance(right, _Maybe):
                 raise ValueError(f"it lacks what Parquet needs ({where})")

@@ -234,6 +234,7 @@ _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
+_THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
 _FIRST = Lock()  # of the threads that need a file, the first one looks for what is kept of it, and the others wait
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
@@ -478,7 +479,9 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
     """
     sizes, total = file.sizes, 0
     few = sizes.rows_together(file.bytes, names, groups)
-    table = file.parquet.read_row_groups(groups, [name for name in names if name not in few])
+    many = sum(file.parquet.metadata.row_group(group).num_rows for group in groups) >= _THREADS_FROM
+    whole = [name for name in names if name not in few]
+    table = file.parquet.read_row_groups(groups, whole, use_threads=many)
     columns = {name: table[name] for name in table.schema.names}
     chunks = [chunk for column in columns.values() for chunk in column.chunks]
     if few or not sizes.allow(sum(map(most_decoded_bytes, chunks))):
