@@ -7,6 +7,7 @@ from functools import cache
 DIGITS = 150
 
 
+@cache
 def integral(exponent: Decimal, times: Decimal) -> Decimal:
     """Return the integral of y^(exponent - 1) e^(-times y) from 0 to 1, term by term of the exponential series."""
     number, power, total = 0, Decimal(1), 1 / exponent
@@ -34,13 +35,31 @@ def log_mixture(s: Decimal, time: Decimal, rho: Decimal, c: int) -> Decimal:
 
 @cache
 def bound(time: Fraction, alpha: Fraction, optimal: int = 10, c: int = 2) -> Decimal:
-    """Return the sum at which the mixture is 2 / alpha, to 1e-15, by bisection."""
+    """Return the sum at which the mixture is 2 / alpha, to 1e-15: where two ends meet, by the rule of Illinois.
+
+    Source: Dowell and Jarratt (1971), "A modified regula falsi method", doi:10.1007/BF01934364.
+    """
     with localcontext() as context:
         context.prec = DIGITS
         rho, late = best_rho(optimal, alpha), Decimal(time.numerator) / time.denominator
         level = (2 * Decimal(alpha.denominator) / alpha.numerator).ln()
-        low, high = Decimal(0), Decimal(100)
-        while high - low > Decimal("1e-15"):
-            middle = (low + high) / 2
-            low, high = (low, middle) if log_mixture(middle, late, rho, c) >= level else (middle, high)
-        return high
+
+        def above(s: Decimal) -> Decimal:
+            return log_mixture(s, late, rho, c) - level
+
+        low, high = Decimal(0), Decimal(8)
+        while above(high) < 0:
+            high *= 2
+        below, over = above(low), above(high)
+        middle, last = high, over
+        while high - low > Decimal("1e-15") and abs(last) > Decimal("1e-20"):
+            middle = high - over * (high - low) / (over - below)
+            found = above(middle)
+            if found >= 0:
+                below /= 2 if last >= 0 else 1
+                high, over = middle, found
+            else:
+                over /= 2 if last < 0 else 1
+                low, below = middle, found
+            last = found
+        return middle

@@ -42,11 +42,26 @@ def every(path: str) -> list[bytes]:
     return rows(path)
 
 
+@pytest.fixture(scope="module")
+def whole(every: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole log as segments, which no test changes."""
+    whole = tmp_path_factory.mktemp("whole") / "segments"
+    seal(pages(every), "main", whole, SIZE)
+    return whole
+
+
+@pytest.fixture(scope="module")
+def begun(every: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One full segment and three rows of the next, which no test changes."""
+    begun = tmp_path_factory.mktemp("begun") / "segments"
+    seal(pages(every[: SIZE + 3]), "main", begun, SIZE)
+    return begun
+
+
 @pytest.fixture
-def folder(every: list[bytes], tmp_path: Path) -> Path:
-    """The whole log as segments."""
-    seal(pages(every), "main", tmp_path / "segments", SIZE)
-    return tmp_path / "segments"
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy of the whole log as segments."""
+    return Path(shutil.copytree(whole, tmp_path / "segments"))
 
 
 def pages(these: list[bytes], size: int = 7) -> Callable[[int], Iterator[list[bytes]]]:
@@ -251,13 +266,14 @@ STEPS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "step"), STEPS, ids=[name for _, name in STEPS])
+@pytest.mark.parametrize("failing_step", STEPS, ids=[name for _, name in STEPS])
 def test_a_sealing_that_fails_at_any_step_leaves_what_was_listed(
-    every: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: object, step: str
+    every: list[bytes], begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing_step: tuple[object, str]
 ) -> None:
     """At every one of its calls in turn; sealing again then completes the folder."""
-    folder, whole, every = tmp_path / "s", getattr(place, step), every[: 2 * SIZE + 9]
-    seal(pages(every[: SIZE + 3]), "main", folder, SIZE)
+    (place, step), folder, every = failing_step, tmp_path / "s", every[: 2 * SIZE + 9]
+    whole = getattr(place, step)
+    shutil.copytree(begun, folder)
     for call in range(2):
         calls = iter(range(100))
 
@@ -274,7 +290,7 @@ def test_a_sealing_that_fails_at_any_step_leaves_what_was_listed(
         assert len(found) >= SIZE + 3
         shutil.rmtree(folder)
         monkeypatch.setattr(place, step, whole)
-        seal(pages(every[: SIZE + 3]), "main", folder, SIZE)
+        shutil.copytree(begun, folder)
     assert seal(pages(every), "main", folder, SIZE).end == end_of(every)
     assert rows(str(folder)) == every
 

@@ -65,6 +65,14 @@ def sealed(path: str, folder: Path, size: int = 37) -> Path:
     return folder
 
 
+def copied(path: str, folder: Path, size: int = 37) -> Path:
+    """A copy of the segments of the log of the stories, which are made once for each size."""
+    made = Path(f"{path}-{size}")
+    if not made.exists():
+        sealed(path, made, size)
+    return Path(shutil.copytree(made, folder))
+
+
 def restate(folder: Path) -> None:
     """Make the manifest state the files as they are, as somebody would who changed them."""
     manifest = SegmentManifest("main")
@@ -103,7 +111,7 @@ def test_any_rows_are_those_of_the_log(tmp_path: Path, story: str, size: int) ->
 
 def test_a_folder_has_the_numbers_of_its_log(path: str, tmp_path: Path) -> None:
     """Every check of `verify` passes, and every table has the digest that it has from the log."""
-    folder = sealed(path, tmp_path / "s")
+    folder = copied(path, tmp_path / "s")
     assert verify(str(folder)) == verify(path)
     assert summarize_tables(replay(str(folder)).projections.facts) == summarize_tables(replay(path).projections.facts)
     assert replay(folder, as_of=50).checkpoint == replay(path, as_of=50).checkpoint
@@ -111,7 +119,7 @@ def test_a_folder_has_the_numbers_of_its_log(path: str, tmp_path: Path) -> None:
 
 def test_a_folder_cannot_be_appended_to(path: str, tmp_path: Path) -> None:
     """Neither by a ledger that opens it for writing, nor through a store that reads it."""
-    folder = sealed(path, tmp_path / "s")
+    folder = copied(path, tmp_path / "s")
     with pytest.raises(Unavailable, match="segments take files, not single commands"):
         Ledger.open(folder)
     with pytest.raises(Unavailable, match="segments take files"):
@@ -166,7 +174,7 @@ def test_a_changed_column_is_found_where_it_is(path: str, tmp_path: Path) -> Non
     """If the file's SHA-256 in the manifest is also that of the changed file: the rows have other digests."""
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
-    folder = sealed(path, tmp_path / "s", 1_000)
+    folder = copied(path, tmp_path / "s", 1_000)
     [file] = folder.glob("*.forecasts.parquet")
     table = parquet.read_table(file)
     people = table["participant"].to_pylist()
@@ -212,7 +220,7 @@ def test_a_column_that_says_something_else_than_its_row_is_found(tmp_path: Path,
 @pytest.mark.parametrize("change", ["missing", "cut", "swapped", "dropped", "reordered", "later version", "no JSON"])
 def test_a_folder_that_is_not_whole_is_refused(path: str, tmp_path: Path, change: str) -> None:
     """With the file, or the entry of the manifest, that is wrong."""
-    folder = sealed(path, tmp_path / "s")
+    folder = copied(path, tmp_path / "s")
     files, manifest = sorted(folder.glob("*.forecasts.parquet")), json.loads((folder / MANIFEST).read_bytes())
     match change:
         case "missing":
@@ -234,7 +242,7 @@ def test_a_folder_that_is_not_whole_is_refused(path: str, tmp_path: Path, change
 
 def test_a_manifest_that_was_made_to_harm_is_refused(path: str, tmp_path: Path) -> None:
     """Its chain is right, so that only the values are wrong; no file outside of the folder is opened."""
-    folder = sealed(path, tmp_path / "s", 1_000)
+    folder = copied(path, tmp_path / "s", 1_000)
     whole = read_manifest(folder)
     [segment], other = whole.segments, tmp_path / "outside.parquet"
     shutil.copy(next(folder.glob("*.forecasts.parquet")), other)
@@ -266,7 +274,7 @@ def test_a_manifest_that_was_made_to_harm_is_refused(path: str, tmp_path: Path) 
 def test_only_regular_files_are_read(path: str, tmp_path: Path, kind: str) -> None:
     """A link may lead anywhere, and a FIFO would wait for ever."""
     for pattern in (MANIFEST, "*.others.parquet"):
-        folder = sealed(path, tmp_path / pattern.strip("*."), 1_000)
+        folder = copied(path, tmp_path / pattern.strip("*."), 1_000)
         [file] = folder.glob(pattern)
         file.rename(tmp_path / "moved")
         match kind:
@@ -296,7 +304,7 @@ def test_other_readers_of_parquet_read_the_files(path: str, tmp_path: Path) -> N
     import pandas  # noqa: PLC0415 - late: optional
     import polars  # noqa: PLC0415
 
-    files = sorted(sealed(path, tmp_path / "s", 50).glob("*.forecasts.parquet"))  # the first has every column
+    files = sorted(copied(path, tmp_path / "s", 50).glob("*.forecasts.parquet"))  # the first has every column
     expected = Counter(
         recorded.event.participant
         for position, row in enumerate(rows(path), 1)
@@ -311,7 +319,7 @@ def test_other_readers_of_parquet_read_the_files(path: str, tmp_path: Path) -> N
 def test_duckdb_reads_the_files(path: str, tmp_path: Path) -> None:
     """By the name of the folder, in SQL."""
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not one of the test extras")
-    folder = sealed(path, tmp_path / "s", 50)
+    folder = copied(path, tmp_path / "s", 50)
     query = f"SELECT count(*), max(claimed_at) IS NOT NULL FROM '{folder}/*.forecasts.parquet' WHERE made"  # noqa: S608
     made = [log.decode_row(row, 1).event for row in rows(path)]
     assert duckdb.sql(query).fetchall() == [(sum(isinstance(event, ForecastMade) for event in made), True)]

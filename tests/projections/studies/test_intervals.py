@@ -166,10 +166,10 @@ def replicate_board(
     copies = {(name, copy) for name in of for copy in range(times[name])}
     by_name = {f"{name}#{copy}": of[name] for name, copy in copies}
     every = sum((Fraction(of[name].entry.weight, 10**6) for name, _ in copies), Fraction(0))
+    copied = {(f"{n}#{copy}", who): shares for (n, who), shares in found.items() for copy in range(times[n])}
     places: dict[str, Place | None] = {}
     for place in board:
         own = {f"{n}#{copy}": found[n, place.participant] for n, copy in copies if (n, place.participant) in found}
-        copied = {(f"{n}#{copy}", who): shares for (n, who), shares in found.items() for copy in range(times[n])}
         counted = {**rules_oracle.imputed(rules, by_name, copied, place.participant), **own}
         if rules.total == "mean" and not counted:
             places[place.participant] = None

@@ -5,7 +5,8 @@ from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
-from math import ceil, log, sqrt
+from math import ceil, lcm, log, sqrt
+from operator import mul
 from random import Random
 from typing import Any, NamedTuple
 
@@ -76,13 +77,15 @@ def statistics(common: Sequence[Common], strata: list[list[list[str]]], seed: by
     """Return |sum| / the root of the sum of squares of a pair, 1e-6, as observed and with the signs of replicates."""
     members = [unit for stratum in strata for unit in stratum]
     by_name = {each.name: each.weight * each.difference for each in common}
-    exact = [sum((by_name.get(name, Fraction(0)) for name in unit), Fraction(0)) for unit in members]
-    squares = sum((each**2 for each in exact), Fraction(0))
+    sums = [sum((by_name.get(name, Fraction(0)) for name in unit), Fraction(0)) for unit in members]
+    unit = lcm(*(each.denominator for each in sums))
+    exact = [int(each * unit) for each in sums]  # in parts of the least common denominator
+    squares = sum(each**2 for each in exact)
 
     @cache
     def rounded(signs: tuple[int, ...]) -> int:
-        total = sum((sign * own for sign, own in zip(signs, exact, strict=True)), Fraction(0))
-        return nearest_root(10**12 * total**2 / squares) if squares else 0
+        total = sum(map(mul, signs, exact))
+        return nearest_root(Fraction(10**12 * total**2, squares)) if squares else 0
 
     return rounded((1,) * len(exact)), [rounded(tuple(turned(seed, each, len(exact)))) for each in range(999)]
 
