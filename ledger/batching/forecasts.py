@@ -343,8 +343,12 @@ def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[
 
 
 def _numbers_text(field: str, given: Sequence[Any]) -> bytes | None:
-    """Return the numbers of forecasts as one array of JSON; None if some have none, or one is refused."""
+    """Return the numbers of forecasts as one array of JSON; None if some have none, or more than any question takes,
+    or one is refused.
+    """
     if not given or not {*map(type, given)} <= {tuple, list} or not all(given):
+        return None
+    if max(map(len, given)) > values.MOST_BINS + 1:  # the edges of bins
         return None
     try:
         if field == "samples":

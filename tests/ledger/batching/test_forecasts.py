@@ -270,6 +270,14 @@ def test_random_numbers_have_the_same_outcome_both_ways(seed: int, monkeypatch: 
     assert min(forms[form] for form in ("cdf", "quantiles", "samples")) > 60
 
 
+def test_more_numbers_than_any_question_takes_are_left_to_the_other_way() -> None:
+    """10,000 bins have 10,001 edges: one number more is in no forecast, and is not read twice before it is refused."""
+    read = [
+        forecast("q", at=day(2), probability=None, quantiles=[1] * count, id=f"{count}") for count in (10_001, 10_002)
+    ]
+    assert [each is None for each in read_quick_forecasts([each.id for each in read], read).at] == [False, True]
+
+
 def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does the long way."""
     good = [forecast(participant=f"p{number}", at=day(1), id=f"f{number}") for number in range(3)]
