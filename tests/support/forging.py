@@ -1,6 +1,7 @@
 """Logs whose digests are all right, whatever a decider would say of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec import UNSET, structs
@@ -42,11 +43,12 @@ def enveloped(
     for row in after:
         took(state, row.event, row.position)
     happened = [*happened]
+    texts = {event.digest: event.text for event in happened if isinstance(event, TextKept)}
     for place, event in enumerate(happened):
         position, before = len(rows) + 1, rows[-1] if rows else None
         if before is None or not place or begins(event, before.event):
             normal = after[-1].normal if after else UNSET  # as what was recorded before
-            said = digest_of(happened[place:], state, is_normal=normal is True)
+            said = digest_of(islice(happened, place, None), texts, state, is_normal=normal is True)
             at = after[-1].recorded_at if after else recorded_at + step * position
             name, about = (
                 f"c{position}" if not after else f"forged {position}",
@@ -58,9 +60,8 @@ def enveloped(
     return chained(rows)
 
 
-def digest_of(happened: Sequence[AnyEvent], state: State, *, is_normal: bool) -> str:
-    """The digest of what the first command of these events said, if one can have led to them."""
-    texts = {event.digest: event.text for event in happened if isinstance(event, TextKept)}
+def digest_of(happened: Iterable[AnyEvent], texts: Mapping[str, str], state: State, *, is_normal: bool) -> str:
+    """The digest of what the first command of these events said, if one can have led to them. texts: by digest."""
     main = next((event for event in happened if not isinstance(event, TextKept)), None)
     place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:

@@ -6,13 +6,12 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from typing import NamedTuple
 
-_PROGRAM = "import sys; sys.argv[0] = 'forecast-ledger'; from forecast_ledger.replay.cli.main import main; main()"
+from tests.support.processes import started
+
 _PROGRESS = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h(\r?\x1b\[1A\x1b\[2K)?", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 60  # s
@@ -38,18 +37,15 @@ def seen(*arguments: str, columns: int, keep_progress: bool = False, **environme
     streams = [pty.openpty() for _ in range(2)]
     for leader, _ in streams:
         fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    unset = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM"}
-    inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    environment = {**inherited, "TERM": "xterm-256color", **environment}
-    (_, out), (_, err) = streams
-    with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, *arguments], stdout=out, stderr=err, env=environment
-    ) as child:
-        for _, follower in streams:
-            os.close(follower)
-        texts = _read([leader for leader, _ in streams])
+    unset = dict.fromkeys(["NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"])
+    child = started(
+        arguments, [follower for _, follower in streams], {**unset, "TERM": "xterm-256color", **environment}
+    )
+    texts = _read([leader for leader, _ in streams])
+    child.join()
+    assert child.exitcode is not None
     stdout, stderr = (text.decode().replace("\r\n", "\n") for text in texts)
-    return Seen(stdout, stderr if keep_progress else _PROGRESS.sub("", stderr), child.returncode)
+    return Seen(stdout, stderr if keep_progress else _PROGRESS.sub("", stderr), child.exitcode)
 
 
 def _read(leaders: list[int]) -> list[bytes]:

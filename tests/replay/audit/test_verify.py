@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from functools import partialmethod
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.row_checker import RowChecker
 from forecast_ledger.replay.audit.verify import CHECKS, run_checks, verify
@@ -576,12 +577,16 @@ def test_a_file_cut_short_is_damaged_or_no_ledger(tmp_path: Path) -> None:
     assert ends <= {UNREADABLE, DAMAGED}
 
 
-def test_checks_carry_over_from_page_to_page(tmp_path: Path) -> None:
-    """A log of 1,100 rows, read 500 at a time, is checked whole, without one row, and with one instant too early."""
-    many = happened(*(opened(f"q{number}") for number in range(1_100)))
+def test_checks_carry_over_from_page_to_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of 22 rows, read 10 at a time, is checked whole, without one row, and with one instant too early."""
+    page = 10
+    monkeypatch.setattr(StoredLog, "pages_with_types", partialmethod(StoredLog.pages_with_types, page))
+    many = happened(*(opened(f"q{number}") for number in range(22)))
     whole = forged(tmp_path / "whole.db", many)
-    assert verify(whole).position == 1_100
-    for position in (2 * PAGE + 1, PAGE + 1, PAGE):
+    with closing(StoredLog.open(whole, "main", read_only=True)) as store:
+        assert [len(rows) for rows, _ in store.pages_with_types()] == [page, page, 2]
+    assert verify(whole).position == 22
+    for position in (2 * page + 1, page + 1, page):
         assert verify(whole, as_of=position).position == position
         gone = changed(whole, "DELETE FROM stored_events WHERE originator_version = ?", position)
         assert stops(gone)[0] == position

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import pty
 import re
 import shlex
 import sqlite3
@@ -30,6 +29,7 @@ from tests.support.effort import LONG
 from tests.support.given import forge, prizes_paid
 from tests.support.logs import written
 from tests.support.paths import ROOT
+from tests.support.terminals import seen
 
 STORY = ROOT / "data" / "metaculus-2022"
 COMMANDS = STORY / "commands.jsonl"
@@ -308,17 +308,10 @@ def test_verify_can_be_cut_too(log: str) -> None:
 
 def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
     """The bar is shown on a terminal only; the counts are on stdout in any case."""
-    script = (
-        f"from forecast_ledger.__main__ import main; main(['append', {str(tmp_path / 'a.db')!r}, {str(COMMANDS)!r}])"
-    )
-    leader, follower = pty.openpty()
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
-    os.close(follower)
-    shown = os.read(leader, 100_000).decode()
-    os.close(leader)
-    assert "34 lines" in shown
-    assert "━" in shown
-    assert b"lines" not in done.stdout
+    shown = seen("append", str(tmp_path / "a.db"), str(COMMANDS), columns=80, keep_progress=True)
+    assert "34 lines" in shown.stderr
+    assert "━" in shown.stderr
+    assert "lines" not in shown.stdout
 
 
 def test_a_ledger_without_events_is_a_finding_of_verify(log: str, tmp_path: Path) -> None:
@@ -569,14 +562,9 @@ def test_output_that_nobody_takes_changes_no_exit_code(log: str, closed: str) ->
 
 def test_progress_is_shown_on_a_terminal_only(log: str) -> None:
     """A running count on stderr, gone when done; none in a pipe."""
-    script = f"from forecast_ledger.__main__ import main; main(['verify', {log!r}])"
-    leader, follower = pty.openpty()
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
-    os.close(follower)
-    shown = os.read(leader, 100_000)
-    os.close(leader)
-    assert b"34 verified" in shown
-    assert b"verified" not in done.stdout
+    shown = seen("verify", log, columns=80, keep_progress=True)
+    assert "34 verified" in shown.stderr
+    assert "verified" not in shown.stdout
     assert "verified" not in run("verify", log).stderr
 
 

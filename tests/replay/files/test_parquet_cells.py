@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from forecast_ledger.ledger.core import parquet_files
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.parquet_files import BATCH_ROWS
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.files.sheet_cells import read_parquet
 from tests.replay.cli.test_main import opened, run
@@ -86,9 +86,10 @@ def test_integers_and_nulls_are_texts() -> None:
     assert rows == [(1, ["a", "b"], b""), (1, [str(2**62), "x"], b""), (2, ["", ""], b""), (3, ["-1", ""], b"")]
 
 
-def test_rows_are_numbered_through_all_batches() -> None:
+def test_rows_are_numbered_through_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of a row counts from the beginning of the file, not from that of its batch or row group."""
-    count = 2 * BATCH_ROWS + 1
+    monkeypatch.setattr(parquet_files, "BATCH_ROWS", 64)
+    count = 2 * 64 + 1
     rows = list(read_parquet(io.BytesIO(table(a=list(range(count)))), "a".__eq__))[1:]
     assert rows == [(n + 1, [str(n)], b"") for n in range(count)]
 
