@@ -451,7 +451,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(said(who, "submit_forecast", question="rain", participant=who, probability=0.7) for who in ("ada", "bo")),
         said("r", "resolve_question", question="rain", outcome="yes", **closing),
         said("f", "finalize_contest", contest="spring-cup", **closing),
-        *(opened(f"{number}", question=f"{number}") for number in range(1_200)),
+        opened("s", question="snow"),
+        *(
+            said(f"{number}", "submit_forecast", question="snow", participant="ada", probability=0.5)
+            for number in range(1_200)
+        ),
     ]
     written(folder / "season.db", map(read, [*COMMANDS.read_bytes().splitlines(), *lines]), at=0)
     assert run("export", str(folder / "season.db"), str(folder / "exported"), "--format", "csv").exit_code == FINE
