@@ -13,6 +13,7 @@ from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.systems import LOCK_FILE, FolderLock, sync_descriptor, sync_path
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.segments.forecast_counts import count_forecasts
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
@@ -34,7 +35,8 @@ from forecast_ledger.ledger.segments.segment_files import (
 SEGMENT_ROWS = 1 << 20
 _PART = 1 << 14  # rows that are made into columns together
 _PART_BYTES = 1 << 26  # fewer rows, if they are this long
-_OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes)\.parquet|segments\.json\.part", re.ASCII)
+_MANY_FORECASTS = 1 << 16  # of a segment, whose counts are kept: fewer are counted as soon as another file is read
+_OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes|counts)\.parquet|segments\.json\.part", re.ASCII)
 
 
 def seal(
@@ -294,13 +296,14 @@ def _write(
     """
     first, last = unwritten.before.position + 1, unwritten.end.position
     columns, files = join(parts), {}
-    for kind, table in zip(columns._fields, columns, strict=True):
-        if kind != "quotes" or len(table):
+    counts = count_forecasts(columns.forecasts) if len(columns.forecasts) >= _MANY_FORECASTS else None
+    for kind, table in (*zip(columns._fields, columns, strict=True), ("counts", counts)):
+        if kind in {"forecasts", "others"} or table:
             path = folder / f"{first:012}-{last:012}.{kind}.parquet"
             write_table(path, table)
             files[kind] = describe_file(path, len(table))
     is_said, is_normal = (any(says(table, name) for table in columns.rows) for name in ("provenance", "normal"))
-    del columns, table
+    del columns, counts, table
     segment = Segment(
         first=first,
         last=last,
@@ -309,8 +312,9 @@ def _write(
         forecasts=files["forecasts"],
         others=files["others"],
         quotes=files.get("quotes", UNSET),
+        counts=files.get("counts", UNSET),
         marks=tuple(unwritten.digest(at) for at in range(-(-first // MARKED) * MARKED, last + 1, MARKED)),
-        version=VERSION if is_said else 3 if is_normal else 2 if "quotes" in files else 1,
+        version=VERSION if "counts" in files else 4 if is_said else 3 if is_normal else 2 if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
     return manifest.with_segment(segment)

@@ -29,23 +29,28 @@ from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint
 from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
     compute_functions,
+    integers,
+    is_valid,
     labelled,
     no_rows,
     numpy_array,
     pyarrow,
 )
 from forecast_ledger.ledger.segments.footer_check import check_footer
+from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, schemas
 
 MANIFEST = "segments.json"
-VERSION = 4  # of the layout of segments; 3 is without `provenance`, 2 also without `normal`, 1 without a file of quotes
+# Of the layout of segments: 4 is without a file of counts, 3 also without `provenance`, 2 without `normal`, 1 without a
+# file of quotes.
+VERSION = 5
 LARGEST_MANIFEST = 1 << 28  # bytes that are read of a manifest
 MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory together
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly
 RESTORE = "restore the folder from a copy, or seal the log into a new folder"
 OTHER = "name another folder"
 Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows of a log after a log position
-_FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes)\.parquet", re.ASCII)
+_FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes|counts)\.parquet", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -61,6 +66,7 @@ class SegmentFile(Struct, frozen=True, forbid_unknown_fields=True):
 class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rows of the log from `first` to `last`, in two files, or three if any of them has quotes.
 
+    counts: a file beside these, of segments with many forecasts; it says nothing that the forecasts do not say.
     previous, digest: of the row before the first, and of the last. marks: the digest of each row whose log position is
     a multiple of MARKED. version: of the layout. chain: the SHA-256 of the entry before and of this one.
     """
@@ -72,6 +78,7 @@ class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     forecasts: SegmentFile
     others: SegmentFile
     quotes: SegmentFile | UnsetType = UNSET
+    counts: SegmentFile | UnsetType = UNSET
     marks: tuple[str, ...]
     version: int
     chain: str = ""
@@ -84,8 +91,8 @@ class Segment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def files(self) -> tuple[SegmentFile, ...]:
         """All files."""
-        both = (self.forecasts, self.others)
-        return both if self.quotes is UNSET else (*both, self.quotes)
+        optional = [file for file in (self.quotes, self.counts) if file is not UNSET]
+        return self.forecasts, self.others, *optional
 
     @property
     def end(self) -> Checkpoint:
@@ -232,6 +239,7 @@ _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
+_UNCOUNTED = frozenset({"command_id", "command", "provenance", "numbers"})  # large columns that counts do not need
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
 _THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
@@ -311,27 +319,59 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
     Raises Corrupt at its first log position: a file is missing, no Parquet, or has other columns or more or fewer rows
     than the manifest states.
     """
-    tables = []
-    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
-        if entry is UNSET:
-            tables.append(no_rows(schema))
-            continue
-        with _opened(folder, entry, schema, segment.first) as file:
-            table = _read(file, schema, without, range(file.parquet.num_row_groups))
-            tables.append(table.unify_dictionaries())
-    return SegmentColumns(*tables)
+    entries = (segment.forecasts, segment.others, segment.quotes)
+    kinds = zip(entries, schemas(), strict=True)
+    return SegmentColumns(*(_read_file(folder, entry, schema, segment.first, without) for entry, schema in kinds))
+
+
+def read_counted(folder: Path, segment: Segment, *, without: Collection[str] = ()) -> SegmentColumns:
+    """Return the columns of a segment with the counts of its forecasts, which it keeps, instead of the forecasts.
+
+    Raises Corrupt: see `read_columns`; the counts are not of so many forecasts.
+    """
+    _, *others = zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True)
+    counts = _read_file(folder, segment.counts, counts_schema(), segment.first)
+    rows = integers(counts["rows"])
+    on_question = is_valid(counts["question"].combine_chunks())
+    of_participant = is_valid(counts["participant"].combine_chunks())
+    if (on_question == of_participant).any() or rows[on_question].sum() != segment.forecasts.rows:
+        raise _other_counts(segment)
+    rest = (_read_file(folder, entry, schema, segment.first, without) for entry, schema in others)
+    return SegmentColumns(counts, *rest)
+
+
+def _other_counts(segment: Segment) -> Corrupt:
+    return Corrupt(segment.first, f"the counts of the segment are not those of its forecasts; {RESTORE}", "store")
+
+
+def _read_file(
+    folder: Path, entry: SegmentFile | UnsetType, schema: Any, position: int, without: Collection[str] = ()
+) -> Any:
+    """Return the columns of a file of a segment; no rows if there is no such file."""
+    if entry is UNSET:
+        return no_rows(schema)
+    with _opened(folder, entry, schema, position) as file:
+        return _read(file, schema, without, range(file.parquet.num_row_groups)).unify_dictionaries()
 
 
 def check_statements(folder: Path, segment: Segment) -> None:
     """Check that what the files of a segment state about their rows, for readers of Parquet, is true.
 
-    Memory holds a row group. Raises Corrupt at its first log position, also what `read_columns` raises.
+    Memory holds a row group; and the columns that are counted, if the segment keeps their counts, which are compared.
+    Raises Corrupt at its first log position, also what `read_columns` raises.
     """
-    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
+    entries = (segment.forecasts, segment.others, segment.quotes, segment.counts)
+    for entry, schema in zip(entries, (*schemas(), counts_schema()), strict=True):
         if entry is not UNSET:
             with _opened(folder, entry, schema, segment.first) as file:
                 columns = pyarrow().schema([schema.field(name) for name in file.parquet.schema_arrow.names])
                 check_footer(file.bytes, columns, _row_groups(file, columns))
+    if segment.counts is not UNSET:
+        schema, *_ = schemas()
+        forecasts = _read_file(folder, segment.forecasts, schema, segment.first, _UNCOUNTED)
+        expected = count_forecasts(forecasts)
+        if expected is None or not expected.equals(_read_file(folder, segment.counts, counts_schema(), segment.first)):
+            raise _other_counts(segment)
 
 
 def _row_groups(file: "_Opened", schema: Any) -> Iterator[Any]:

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.segments.segment_files import Segment, check_file, check_same_log, read_columns
+from forecast_ledger.ledger.segments.segment_files import (
+    Segment,
+    check_file,
+    check_same_log,
+    read_columns,
+    read_counted,
+)
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, between, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
@@ -26,7 +33,10 @@ Includes = Callable[[int, int], bool]  # whether a row with this log position an
 
 
 class SealedPart(NamedTuple):
-    """The columns of a segment up to a cut, the checkpoint of their last row, and its recorded_at, µs."""
+    """The columns of a segment up to a cut, the checkpoint of their last row, and its recorded_at, µs.
+
+    Instead of its forecasts, `columns` may have their counts, of which the schema is `counts_schema`.
+    """
 
     segment: Segment
     columns: SegmentColumns
@@ -62,15 +72,24 @@ class SealedLog:
         return log.unseal_pages(StoredLog(self._rows, self._name).pages())
 
     def segments(
-        self, includes: Includes, without: Collection[str] = UNREAD, *, every_row: bool = False
+        self, includes: Includes, without: Collection[str] = UNREAD, *, every_row: bool = False, counted: bool = False
     ) -> Iterator[SealedPart]:
         """Yield the columns of each segment up to a cut, but for some. Raises Corrupt: a file is not as it was sealed.
 
         A file is compared with its SHA-256 before it is read, once. every_row: rebuild the rows from all columns, and
-        check their digests, before the columns are given. Raises Corrupt at a row that was changed.
+        check their digests, before the columns are given. Raises Corrupt at a row that was changed. counted: instead of
+        forecasts, give their counts if a segment keeps them, and all of it is before the cut.
         """
-        for segment, columns in self._one_by_one() if every_row else self._read_ahead(without):
-            at = max(int(integers(table["recorded_at"]).max()) for table in columns.rows if len(table))
+
+        def read(segment: Segment) -> SegmentColumns:
+            if counted and segment.counts is not UNSET:
+                columns = self._columns(segment, without, read_counted)
+                if includes(segment.last, _latest(columns)):
+                    return columns
+            return self._columns(segment, without)
+
+        for segment, columns in self._one_by_one() if every_row else self._read_ahead(read):
+            at = _latest(columns)
             part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
             if is_last:
                 included = [*takewhile(lambda row: includes(*row), _in_log_order(columns))]
@@ -93,26 +112,28 @@ class SealedLog:
         for segment in self.manifest.segments:
             yield segment, self._columns(segment, ())
 
-    def _read_ahead(self, without: Collection[str]) -> Iterator[tuple[Segment, SegmentColumns]]:
-        """Yield each segment and its columns, but for some; threads read the next ones while this one is used."""
+    def _read_ahead(self, read: Callable[[Segment], SegmentColumns]) -> Iterator[tuple[Segment, SegmentColumns]]:
+        """Yield each segment and what is read of it; threads read the next ones while this one is used."""
         segments = iter(self.manifest.segments)
         with ThreadPoolExecutor(_AHEAD) as aside:
 
             def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
-                return ((each, aside.submit(self._columns, each, without)) for each in islice(segments, count))
+                return ((each, aside.submit(read, each)) for each in islice(segments, count))
 
             pending = deque(begin(_AHEAD))
             while pending:
                 segment, columns = pending.popleft()
-                read = columns.result()
+                found = columns.result()
                 pending.extend(begin(1))
-                yield segment, read
+                yield segment, found
 
-    def _columns(self, segment: Segment, without: Collection[str]) -> SegmentColumns:
+    def _columns(
+        self, segment: Segment, without: Collection[str], read: Callable[..., SegmentColumns] = read_columns
+    ) -> SegmentColumns:
         """Return the columns of a segment, after a check of the files. Raises Corrupt, Unavailable."""
         self._check(segment)
         try:
-            return read_columns(self._folder, segment, without=without)
+            return read(self._folder, segment, without=without)
         except Corrupt:
             self._rows.check_current()
             raise
@@ -126,6 +147,11 @@ class SealedLog:
                     self._rows.check_current()
                     raise
                 self._checked.add(file.name)
+
+
+def _latest(columns: SegmentColumns) -> int:
+    """Return the latest recorded_at of a segment, µs."""
+    return max(int(integers(table["recorded_at"]).max()) for table in columns.rows if len(table))
 
 
 def _check_rows(columns: SegmentColumns, segment: Segment, position: int) -> None:

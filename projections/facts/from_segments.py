@@ -87,9 +87,9 @@ def frame_of_segments(
 ) -> FactsFrame:
     """Return the facts of a log whose beginning is sealed, without the forecasts in segments.
 
-    segments: as for `facts_of_segments`; the columns of `FRAME_UNREAD` are not needed either. The forecasts in segments
-    are not checked here: `forecasts_on` checks those that it returns. Raises Corrupt at an event that does not fit
-    those before it.
+    segments: as for `facts_of_segments`; the columns of `FRAME_UNREAD` are not needed either, and the counts of the
+    forecasts can be in place of these. The forecasts in segments are not checked here: `forecasts_on` checks those that
+    it returns. Raises Corrupt at an event that does not fit those before it; of counts, at the end of the segment.
     """
     facts, rest, counts = Facts(), list[ForecastPage](), np.zeros(0, np.int64)
     for columns, end in segments:
@@ -97,8 +97,8 @@ def frame_of_segments(
         rest += _file_others(facts, columns)
         facts.as_of = end.position
         if len(forecasts):
-            _file_forecasts(facts, forecasts)
-            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + _counts(facts, forecasts)
+            count = _file_counts if "rows" in forecasts.schema.names else _file_and_count
+            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + count(facts, forecasts)
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     counts = np.pad(counts, (0, len(facts.questions) - len(counts)))
     for unsealed in rest:
@@ -106,8 +106,31 @@ def frame_of_segments(
     return FactsFrame(facts, counts, rest)
 
 
-def _counts(facts: Facts, table: Any) -> Int64Array:
-    """Return how many rows each question has, by code. Raises Corrupt: a question was not opened earlier."""
+def _file_counts(facts: Facts, table: Any) -> Int64Array:
+    """File what the counts of the forecasts of a segment tell; return how many each question has, by code.
+
+    Raises Corrupt: a question was not opened earlier.
+    """
+    facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
+    counts, codes = np.zeros(len(facts.questions), np.int64), facts.question_codes.codes
+    ids = (table[name].to_pylist() for name in ("question", "participant"))
+    for question, participant, rows in zip(*ids, integers(table["rows"]).tolist(), strict=True):
+        if question is None:
+            facts.participant_codes.add(participant)
+        elif question in codes:
+            counts[codes[question]] += rows
+        else:
+            fault = mismatch(_QUESTION[0], f"{short_repr(question)}, {_QUESTION[1]}")
+            raise Corrupt(facts.as_of, fault)
+    return counts
+
+
+def _file_and_count(facts: Facts, table: Any) -> Int64Array:
+    """File what the forecasts of a segment tell; return how many each question has, by code.
+
+    Raises Corrupt: a question was not opened earlier.
+    """
+    _file_forecasts(facts, table)
     labels, index = labelled(table["question"])
     count, codes = np.bincount(index, minlength=len(labels)), facts.question_codes.codes
     known = np.fromiter(map(codes.get, labels, repeat(-1)), np.int64, len(labels))

@@ -84,7 +84,8 @@ class Log(NamedTuple):
         """Read the log up to a cut, with its segments if it has any.
 
         without: the columns of segments that are left out; None if each event needs its digest, so that rows are
-        rebuilt. side_by_side: rows that are to be checked may be checked in other processes first.
+        rebuilt. Without those that a frame does not need, forecasts may be given as their counts. side_by_side: rows
+        that are to be checked may be checked in other processes first.
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
@@ -101,7 +102,8 @@ class Log(NamedTuple):
                 every_row = located.trust == "rows" and not (
                     side_by_side and are_intact(located.folder, sealed.manifest)
                 )
-                segments = cut.segments(sealed, without, every_row=every_row)
+                counted = located.trust == "files" and {*without} >= FRAME_UNREAD
+                segments = cut.segments(sealed, without, every_row=every_row, counted=counted)
                 yield LogParts(segments, cut.tail(sealed, unsealed), located.folder)
 
     def facts(self, cut: "Cut") -> Facts:
@@ -209,10 +211,10 @@ class Cut:
             yield next(read)[: len(events)], events
 
     def segments(
-        self, sealed: SealedLog, without: Collection[str] = UNREAD, *, every_row: bool = False
+        self, sealed: SealedLog, without: Collection[str] = UNREAD, *, every_row: bool = False, counted: bool = False
     ) -> Iterator[SealedPart]:
-        """Return the columns of the segments up to the cut, but for some. every_row: see `SealedLog.segments`."""
-        for part in sealed.segments(self.includes, without, every_row=every_row):
+        """Return the columns of the segments up to the cut, but for some; see `SealedLog.segments`."""
+        for part in sealed.segments(self.includes, without, every_row=every_row, counted=counted):
             self.last, self.recorded_at = part.end, part.recorded_at
             self.on_progress(self.last.position)
             yield part

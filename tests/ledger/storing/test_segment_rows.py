@@ -20,6 +20,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
 from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_files
+from forecast_ledger.ledger.segments.forecast_counts import counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
@@ -342,7 +343,8 @@ def test_duckdb_reads_quotes_with_their_instants(tmp_path: Path) -> None:
 def test_the_guide_lists_every_column() -> None:
     """In their order, with their types."""
     guide = re.findall(
-        r"^\| `(forecasts|others|quotes)` \| `(\w+)` \| `([^`]+)` \|", GUIDE.read_text("utf-8"), re.MULTILINE
+        r"^\| `(forecasts|others|quotes|counts)` \| `(\w+)` \| `([^`]+)` \|", GUIDE.read_text("utf-8"), re.MULTILINE
     )
-    columns = zip(("forecasts", "others", "quotes"), segment_columns.schemas(), strict=True)
+    schemas = (*segment_columns.schemas(), counts_schema())
+    columns = zip(("forecasts", "others", "quotes", "counts"), schemas, strict=True)
     assert guide == [(file, field.name, str(field.type)) for file, schema in columns for field in schema]

@@ -1,0 +1,203 @@
+"""The counts that a segment keeps of its forecasts: what they say, what is read from them, and what is not believed."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
+from pyarrow import parquet
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
+from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_files import (
+    MANIFEST,
+    Segment,
+    SegmentManifest,
+    describe_file,
+    read_manifest,
+    write_table,
+)
+from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.reading import log as reading
+from forecast_ledger.replay.reading.log import Cut, Log, Trust, WithSegments
+from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
+from tests.ledger.segments.test_segment_files import columns_of
+from tests.support.given import day, forecast, micros, opened, withdrawal
+from tests.support.logs import commands_of, log_fixture, rows
+
+path = log_fixture(
+    lambda: commands_of("metaculus-2022"), "module", at=range(micros(20), micros(21), 10**6)
+)  # 34 events, a second after each other
+TABLES = ["leaderboard", "standing", "scores"]
+Change = Callable[[list[dict[str, Any]]], Any]
+
+
+@pytest.fixture(scope="module")
+def sealed(path: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its segments of 10 events; those with forecasts keep their counts."""
+    every, folder = rows(path), tmp_path_factory.mktemp("counted") / "segments"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sealing, "_MANY_FORECASTS", 1)
+        seal(lambda after: iter([every[after:]]), "main", folder, 10)
+    return folder
+
+
+@pytest.fixture
+def folder(sealed: Path, tmp_path: Path) -> Path:
+    """A copy of them."""
+    return Path(shutil.copytree(sealed, tmp_path / "segments"))
+
+
+@pytest.fixture(scope="module")
+def right(path: str) -> dict[str, TableSummary]:
+    """The tables of the log."""
+    return summarize_parts(replay(path).projections, TABLES)
+
+
+def counts_in(folder: Path, segment: Segment) -> list[dict[str, Any]]:
+    """The rows of the file of counts of a segment."""
+    assert segment.counts is not UNSET
+    found: list[dict[str, Any]] = parquet.read_table(folder / segment.counts.name).to_pylist()
+    return found
+
+
+def listed(folder: Path, number: int, counts: list[dict[str, Any]] | None) -> int:
+    """List other counts of a segment, or none; return its first log position."""
+    manifest = read_manifest(folder)
+    segments = [*manifest.segments]
+    segment = segments[number]
+    entry: Any = UNSET
+    if counts is not None:
+        name = segment.forecasts.name.replace("forecasts", "counts")
+        (folder / name).unlink(missing_ok=True)
+        write_table(folder / name, pa.Table.from_pylist(counts, schema=counts_schema()))
+        entry = describe_file(folder / name, len(counts))
+    segments[number] = replace(segment, counts=entry)
+    forged = SegmentManifest(manifest.ledger)
+    for each in segments:
+        forged = forged.with_segment(each)
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(forged))
+    return segment.first
+
+
+def test_counts_are_of_each_question_and_then_of_each_participant() -> None:
+    """With their latest instants, in order of ids; a withdrawal is a row too."""
+    said = [
+        forecast("qb", "bo", at=day(10)),
+        forecast("qb", "ada", at=day(11)),
+        forecast("qa", "bo", at=day(12)),
+        withdrawal("qb", "bo", at=day(13)),
+    ]
+    forecasts = columns_of([opened("qb"), opened("qa"), opened("qc"), *said]).forecasts
+    recorded = {row["position"]: row["recorded_at"] for row in forecasts.to_pylist()}
+    counts = count_forecasts(forecasts)
+    ids_and_rows = [(row["question"], row["participant"], row["rows"]) for row in counts.to_pylist()]
+    assert ids_and_rows == [("qa", None, 1), ("qb", None, 3), (None, "ada", 1), (None, "bo", 3)]
+    assert counts["claimed_at"].cast(pa.int64()).to_pylist() == [micros(each) for each in (12, 13, 11, 13)]
+    assert counts["recorded_at"].to_pylist() == [recorded[position] for position in (6, 7, 5, 7)]
+
+
+def test_forecasts_with_an_attestation_are_not_counted() -> None:
+    """Readers need all of these."""
+    said = [opened(), forecast(), forecast(participant="bo", attestation=Attestation(note="by hand"))]
+    assert count_forecasts(columns_of(said).forecasts) is None
+
+
+@pytest.mark.parametrize("as_of", [27, 20, day(20).replace("00Z", "17Z")])
+def test_every_table_is_the_same_from_counts(path: str, sealed: Path, as_of: Any) -> None:
+    """Up to any cut, also one within a segment."""
+    assert [segment.counts is UNSET for segment in read_manifest(sealed).segments] == [True, False, False, True]
+    found = replay(sealed, trust="files", engine="local", as_of=as_of).projections
+    assert summarize_parts(found, TABLES) == summarize_parts(replay(path, as_of=as_of).projections, TABLES)
+
+
+def moved(counts: list[dict[str, Any]]) -> Any:
+    """A forecast counted on the next question."""
+    counts[0]["rows"], counts[1]["rows"] = counts[0]["rows"] - 1, counts[1]["rows"] + 1
+
+
+def later(counts: list[dict[str, Any]]) -> Any:
+    """A later instant of the ledger's clock."""
+    counts[-1]["recorded_at"] = counts[-1]["recorded_at"].replace(year=2100)
+
+
+FORGED: dict[str, Change] = {
+    "a forecast on the next question": moved,
+    "a later instant": later,
+    "one more": lambda counts: counts.append(counts[-1] | {"participant": "zoe"}),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_counts_that_the_forecasts_do_not_have_are_found(
+    folder: Path, right: dict[str, TableSummary], forged: str
+) -> None:
+    """Verification reports the segment, and where rows are checked, counts are not used."""
+    counts = counts_in(folder, read_manifest(folder).segments[1])
+    FORGED[forged](counts)
+    first = listed(folder, 1, counts)
+    [damage] = run_checks(Log(folder)).damage
+    assert (damage.check, damage.position) == ("store", first)
+    assert "counts of the segment are not those of its forecasts" in str(damage)
+    assert summarize_parts(replay(folder, engine="local").projections, TABLES) == right
+
+
+def test_counts_of_another_segment_are_found(folder: Path) -> None:
+    """By verification, and by a reader that trusts files if they are of other numbers of forecasts."""
+    segments = read_manifest(folder).segments
+    first = listed(folder, 1, counts_in(folder, segments[2]))
+    [damage] = run_checks(Log(folder)).damage
+    assert (damage.check, damage.position) == ("store", first)
+    assert segments[1].forecasts.rows != segments[2].forecasts.rows
+    with pytest.raises(Corrupt, match="counts of the segment are not those of its forecasts") as corrupt:
+        replay(folder, trust="files", engine="local")
+    assert corrupt.value.position == first
+
+
+def test_a_file_of_counts_that_is_gone_is_missed_but_need_not_be_listed(
+    folder: Path, right: dict[str, TableSummary]
+) -> None:
+    """A segment without one is as those of earlier versions."""
+    segment = read_manifest(folder).segments[1]
+    assert segment.counts is not UNSET
+    (folder / segment.counts.name).unlink()
+    assert [each.position for each in run_checks(Log(folder)).damage] == [segment.first]
+    for number in range(len(read_manifest(folder).segments)):
+        listed(folder, number, None)
+    assert run_checks(Log(folder)).damage == []
+    found = replay(folder, trust="files", engine="local").projections
+    assert summarize_parts(found, TABLES) == right
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_counts_are_read_in_place_of_forecasts_where_files_are_trusted(
+    sealed: Path, folder: Path, side_by_side: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a forecast that is counted on another question is believed to be on it; not where rows are checked."""
+    monkeypatch.setattr(reading, "are_intact", lambda *_: side_by_side)
+    counts = counts_in(folder, read_manifest(folder).segments[1])
+    moved(counts)
+    listed(folder, 1, counts)
+    right = Log(sealed).frame(Cut(None)).frame
+    cases: tuple[tuple[Trust, list[int]], ...] = (("rows", [0]), ("files", [-1, 0, 1]))
+    for trust, difference in cases:
+        frame = Log(WithSegments(folder, trust=trust)).frame(Cut(None)).frame
+        assert sorted({*(frame.counts - right.counts).tolist()}) == difference
+
+
+def test_a_question_that_was_not_opened_is_found_in_counts(folder: Path) -> None:
+    """At the end of the segment, because counts have no log positions."""
+    segment = read_manifest(folder).segments[1]
+    counts = counts_in(folder, segment)
+    listed(folder, 1, [counts[0] | {"question": "rain"}, *counts[1:]])
+    with pytest.raises(Corrupt, match="a question opened earlier; found 'rain', which was not") as corrupt:
+        replay(folder, trust="files", engine="local")
+    assert corrupt.value.position == segment.last
