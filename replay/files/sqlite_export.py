@@ -2,12 +2,10 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import closing
 from itertools import chain, zip_longest
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,14 +25,10 @@ from forecast_ledger.replay.files.manifest import Complete, Manifest, ManifestEn
 from forecast_ledger.replay.readmodel.part_store import sql_type
 from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
-_SEARCHED = '"title", "group", "category", "tags", "source"'  # columns of questions
-_SEARCH = f"""
-CREATE VIRTUAL TABLE "questions_fts" USING FTS5 (
-    {_SEARCHED},
-    content="questions"
-)
-""".strip()
 
 
 class SqlView(NamedTuple):
@@ -99,28 +93,30 @@ def write_database(path: Path, sheets: Iterable[ExportTable], complete: Complete
     complete: called when all tables are written. Raises Refused (a count with more than 64 bits), OSError (the file
     cannot be written).
     """
+    from sqlite_utils import Database  # noqa: PLC0415 - late: it imports pandas where there is one
+
     done, parts = list[ExportTable](), dict[str, ManifestEntry]()
+    database = Database(path)
     try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as database:
-            database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-            database.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
-            database.execute("BEGIN")
+        database.conn.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        database.conn.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
+        with database.atomic():
             for sheet in sheets:
-                parts[sheet.name] = _table(database, sheet)
+                parts[sheet.name] = _table(database.conn, sheet)
                 done.append(sheet.without_rows())
                 del sheet
             last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
-            parts[last.name] = _table(database, last)
-            _add_search_and_views(database, {*parts})
+            parts[last.name] = _table(database.conn, last)
+            _add_search_and_views(database)
             manifest = complete(parts)
-            database.execute(create_table("manifest", [("manifest", "TEXT")], (), rowid=True))
-            database.execute("INSERT INTO manifest VALUES (?)", [manifest.encoded().decode()])
-            database.execute("COMMIT")
+            database.table("manifest").insert({"manifest": manifest.encoded().decode()})
     except OverflowError as error:
         detail = f"a count is too large for SQLite: {error}"
         raise Refused("out_of_range", "export", None, detail, remedy="export as csv or jsonl") from None
     except sqlite3.OperationalError as error:
         raise OSError(str(error)) from None
+    finally:
+        database.close()
     return manifest, [*done, last]
 
 
@@ -233,13 +229,12 @@ def _sortable(instants: Values) -> list[Any]:
     return [*map(texts.__getitem__, plain)]
 
 
-def _add_search_and_views(database: sqlite3.Connection, there: AbstractSet[str]) -> None:
-    """Add the search of questions, and the views whose tables are there."""
-    database.execute(_SEARCH)
-    database.execute(f"INSERT INTO questions_fts (rowid, {_SEARCHED}) SELECT rowid, {_SEARCHED} FROM questions")  # noqa: S608 - names of ours
+def _add_search_and_views(database: "Database") -> None:
+    database.table("questions").enable_fts(["title", "group", "category", "tags", "source"])
+    there = frozenset(database.table_names())
     for name, view in VIEWS.items():
         if view.tables <= there:
-            database.execute(f'CREATE VIEW "{name}" AS {dedent(view.query).strip()}')
+            database.create_view(name, dedent(view.query).strip())
 
 
 def datasette_metadata(manifest: Manifest, database: str, described: Iterable[ExportTable]) -> bytes:

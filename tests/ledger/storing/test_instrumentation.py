@@ -212,7 +212,7 @@ def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> N
 
 GUARDED = """
 import importlib, json, logging, sys, threading, warnings
-import structlog, numpy, msgspec, click, rich, eventsourcing.sqlite, eventsourcing.postgres
+import structlog, numpy, msgspec, click, rich, sqlite_utils, eventsourcing.sqlite, eventsourcing.postgres
 found = []
 def hook(event, arguments):
     if event == "open":
@@ -289,7 +289,7 @@ def test_the_front_door_opens_quickly(statement: str) -> None:
 
 def test_the_front_door_imports_nothing_heavy() -> None:
     """Modules that read stores, compute tables or format lines are imported when they are first used."""
-    heavy = "{'numpy', 'eventsourcing', 'structlog', 'rich', 'click', 'asyncio'}"
+    heavy = "{'numpy', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich', 'click', 'asyncio'}"
     script = f"import sys, ledger; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "set()"

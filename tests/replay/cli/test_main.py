@@ -493,7 +493,7 @@ def test_the_examples_of_the_whole_help_run(season: None) -> None:
 
 def test_help_is_instant() -> None:
     """What a command reads and computes with is imported when it runs, not when help is printed, of all or of one."""
-    heavy = "{'numpy', 'eventsourcing', 'structlog', 'pyarrow', 'jinja2', 'rich'}"
+    heavy = "{'numpy', 'eventsourcing', 'sqlite_utils', 'structlog', 'pyarrow', 'jinja2', 'rich'}"
     script = f"""
 import sys
 from click.testing import CliRunner

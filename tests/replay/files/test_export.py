@@ -244,12 +244,12 @@ def test_a_log_is_read_once(log: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(counts) == manifest.log_position + 1
 
 
-def test_no_export_imports_pandas(tmp_path: Path) -> None:
+def test_no_export_to_arrow_imports_pandas(tmp_path: Path) -> None:
     """Where it is installed, this would take a third of a second."""
     location = written(tmp_path / "log.db", commands_of("metaculus-2022"))
     program = (
         "import sys; from forecast_ledger import export; log = sys.argv[1]\n"
-        "for form in ('sqlite', 'parquet'): export(log, f'{log}.{form}', form, tables=['scores'])\n"
+        "for form in ('arrow', 'parquet'): export(log, f'{log}.{form}', form, tables=['scores'])\n"
         "sys.exit('pandas' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, location], check=True)
