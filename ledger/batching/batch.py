@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -29,7 +29,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import canonical_content, normal_content
 from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecision, SubmitForecast
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
-from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows, Recorded
 from forecast_ledger.ledger.model.provenance import Provenance, provenance_of
 
 _ROWS = frozenset({tuple, list})
@@ -390,7 +390,7 @@ class Batch:
             event=event,
         )
         row, self.digest = log.seal(recorded)
-        if self.rows and self.rows[-1].type == TAGS[type(event)]:
+        if self.rows and self.rows[-1].type == TAGS[type(event)] and self.rows[-1].fields is None:
             self.rows[-1].rows.append(row)
         else:
             self.rows.append(NewRows(position, TAGS[type(event)], [row]))
@@ -415,7 +415,17 @@ class Batch:
             events[at - begin] = log.with_numbers(events[at - begin], *numbers)
         rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, commands, events)
         span = range(self.position + 1, self.position + len(rows) + 1)
-        self.rows.append(NewRows(self.position + 1, _FORECAST, rows))
+        fields = ForecastFields(
+            recorded_at=self.recorded_at,
+            command_ids=new_ids,
+            commands=commands,
+            at=cast("Sequence[int]", quick.at[begin:end]),
+            question=quick.question[begin:end],
+            participant=quick.participant[begin:end],
+            units=quick.units[begin:end],
+            measured={at - begin: numbers for at, numbers in recorded_numbers.items()},
+        )
+        self.rows.append(NewRows(self.position + 1, _FORECAST, rows, fields))
         self.position, self.digest = self.position + len(rows), digest
         self._is_whole = len(rows) == len(ids)
         if self._hashed is None or not self._is_whole:
@@ -440,9 +450,9 @@ class Batch:
         for at, question, participant, measures in remaining:
             if at is None or participant in several:
                 return begin + len(lasts)
-            if question not in taking:
-                taking[question] = self._taking(question)
-            closes_at, standing, taken = taking[question]
+            if (of := taking.get(question)) is None:
+                of = taking[question] = self._taking(question)
+            closes_at, standing, taken = of
             last = standing.get(participant)
             if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
                 return begin + len(lasts)

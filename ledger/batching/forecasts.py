@@ -63,8 +63,9 @@ class QuickForecasts(NamedTuple):
     """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
 
     at: µs; UNSTAMPED for a command without an instant, None for any other command. command, event: the texts of the row
-    that name the command, and that follow the digest of the row before. measures: numbers that are none of a
-    probability; these are not yet in the text of the event, which has them in the unit of its question.
+    that name the command, and that follow the digest of the row before. units: the probability of yes, 1e-9. measures:
+    numbers that are none of a probability; these are not yet in the text of the event, which has them in the unit of
+    its question.
     """
 
     at: Sequence[int | None]
@@ -72,13 +73,14 @@ class QuickForecasts(NamedTuple):
     participant: Sequence[str]
     command: Sequence[str]
     event: Sequence[str]
+    units: Sequence[int]
     measures: Sequence[Measures | None]
 
     @classmethod
     def none(cls, count: int) -> "QuickForecasts":
         """Return as many empty ones."""
         question, participant, command, event = ([""] * count for _ in range(4))
-        return cls([None] * count, question, participant, command, event, [None] * count)
+        return cls([None] * count, question, participant, command, event, [0] * count, [None] * count)
 
     def stamped(self, recorded_at: int) -> "QuickForecasts":
         """Return the forecasts, of which those without an instant have that of their recording, µs."""
@@ -246,7 +248,7 @@ def pack(commands: ForecastColumns) -> bytes | None:
     questions, participants = (
         [codes.setdefault(name, len(codes)) for name in names] for names in (quick.question, quick.participant)
     )
-    return _encode((commands.ids, [*codes], questions, participants, quick.at, quick.command, quick.event))
+    return _encode((commands.ids, [*codes], questions, participants, quick.at, quick.command, quick.event, quick.units))
 
 
 def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumns]) -> ForecastColumns:
@@ -255,12 +257,12 @@ def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumn
     names: those of blocks before, to which it adds; a name is then one object, which is found faster and takes memory
     once. read: reads the forecasts again.
     """
-    ids, block_names, questions, participants, at, command, event = _unpacked(sent)
+    ids, block_names, questions, participants, at, command, event, units = _unpacked(sent)
     if len(names) > _MOST_NAMES:
         names.clear()
     name_of = [names.setdefault(name, name) for name in block_names].__getitem__
     names_of = [*map(name_of, questions)], [*map(name_of, participants)]
-    quick = QuickForecasts(at, *names_of, command, event, [None] * len(ids))
+    quick = QuickForecasts(at, *names_of, command, event, units, [None] * len(ids))
     return ForecastColumns.of_quick(ids, quick, read)
 
 
@@ -303,6 +305,7 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     question_texts, by = _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     given: Sequence[object]
+    units = [0] * len(ids)
     measures: Sequence[Measures | None] = [None] * len(ids)
     if field == "probability":
         given = units = _probabilities(numbers, faults)
@@ -315,7 +318,7 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     begins: list[int | None] = [*ats]
     for index in faults:
         begins[index] = None
-    return QuickForecasts(begins, questions, participants, named, events, measures)
+    return QuickForecasts(begins, questions, participants, named, events, units, measures)
 
 
 def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Measures | None]]:

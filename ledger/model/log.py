@@ -32,6 +32,8 @@ _DIGEST, _END = ',"digest":"', '"}'
 _BEFORE_DIGEST, _AFTER_DIGEST = _DIGEST.encode(), _END.encode()
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
+_LAST = -len(_AFTER_DIGEST)
+_DIGITS = 64 - _LAST
 _TYPE, _AT, _QUESTION, _PARTICIPANT = '{"type":"', '","at":', ',"question":', ',"participant":'
 _MADE_AT, _PROBABILITIES = f"{_TYPE}{TAGS[ForecastMade]}{_AT}", ',"probabilities":['
 _NO_QUOTES = "]}"  # the end of an event of quotes: after its last one, or if it has none
@@ -99,15 +101,40 @@ class Checkpoint(NamedTuple):
     digest: str
 
 
+class ForecastFields(NamedTuple):
+    """The fields that rows of forecasts were made of, each of all rows; the rows have no others.
+
+    recorded_at: µs, of all rows. commands: as `command_texts` returns them. at: µs. units: 1e-9, for yes; of other
+    numbers than a probability, `measured` has the field and the numbers, by the index of the row.
+    """
+
+    recorded_at: int
+    command_ids: Sequence[str]
+    commands: Sequence[str]
+    at: Sequence[int]
+    question: Sequence[str]
+    participant: Sequence[str]
+    units: Sequence[int]
+    measured: Mapping[int, tuple[str, Sequence[int]]]
+
+    def part(self, begin: int, end: int) -> "ForecastFields":
+        """Return those of some of the rows."""
+        some = {name: getattr(self, name)[begin:end] for name in self._fields[1:-1]}
+        measured = {at - begin: numbers for at, numbers in self.measured.items() if begin <= at < end}
+        return self._replace(**some, measured=measured)
+
+
 class NewRows(NamedTuple):
     """Consecutive rows to append, whose events are of one type.
 
-    first: the log position of the first one. rows: their texts, or their bytes in UTF-8.
+    first: the log position of the first one. rows: their texts, or their bytes in UTF-8. fields: what the rows were
+    made of, if they are forecasts that were made together.
     """
 
     first: int
     type: str
     rows: list[str | bytes]
+    fields: ForecastFields | None = None
 
     @property
     def last(self) -> int:
@@ -203,16 +230,16 @@ def stamped(event: str, recorded_at: int) -> str:
 def seal_texts(
     after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
 ) -> tuple[list[str | bytes], str]:
-    """Return the rows that `seal` returns, as texts, and the last digest.
+    """Return the rows that `seal` returns, and the last digest.
 
     They are made from the texts of their commands and their events. after: the checkpoint before the first row.
     commands: as `command_texts` returns them.
     """
     rows, digest, at = list[str | bytes](), after.digest, f"{_RECORDED_AT}{recorded_at}{NORMAL}"
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        text = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}"
-        digest = sha256(text.encode()).hexdigest()  # as in `with_digest`, without its calls
-        rows.append(f"{text}{_DIGEST}{digest}{_END}")
+        body = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}".encode()
+        digest = sha256(body).hexdigest()  # as in `with_digest`, without its calls
+        rows.append(body + f"{_DIGEST}{digest}{_END}".encode())
     return rows, digest
 
 
@@ -347,6 +374,11 @@ def stated_digest(row: bytes) -> str:
     return end[len(_BEFORE_DIGEST) : -len(_AFTER_DIGEST)].decode("ascii", "replace")
 
 
+def made_digests(rows: Sequence[bytes]) -> bytes:
+    """Return the digests of rows that this program has made, in hexadecimal digits, one after the other."""
+    return b"".join([row[-_DIGITS:_LAST] for row in rows])
+
+
 def command_id_of(row: bytes) -> str:
     """Return the id of the command that a row belongs to. Raises one of UNREADABLE."""
     return _command.decode(row).command_id
@@ -362,12 +394,11 @@ def event_text(row: str) -> str:
 def read_back(groups: Sequence[NewRows]) -> None:
     """Read the rows that are to be recorded, as any reader will.
 
-    All that were encoded one by one, which are bytes; of a group of texts, which were made of columns that are checked
-    as a whole, the first. Raises Unavailable: this version could not read one of them again.
+    All that were encoded one by one; of those that were made together, of columns that are checked as a whole, the
+    first. Raises Unavailable: this version could not read one of them again.
     """
     for group in groups:
-        encoded: list[str | bytes] = [row for row in group.rows if isinstance(row, bytes)]
-        for row in (*group.rows[:1], *encoded):
+        for row in group.rows if group.fields is None else group.rows[:1]:
             try:
                 _row.decode(row)
             except UNREADABLE as error:

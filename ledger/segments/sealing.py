@@ -12,9 +12,9 @@ from msgspec import UNSET
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.systems import LOCK_FILE, FolderLock, sync_descriptor, sync_path
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, made_columns, rebuild, to_columns
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
     MARKED,
@@ -34,6 +34,7 @@ from forecast_ledger.ledger.segments.segment_files import (
 
 SEGMENT_ROWS = 1 << 20
 _PART = 1 << 14  # rows that are made into columns together
+_MANY = 500  # forecasts that are made into columns as they come
 _PART_BYTES = 1 << 26  # fewer rows, if they are this long
 _MANY_FORECASTS = 1 << 16  # of a segment, whose counts are kept: fewer are counted as soon as another file is read
 _OURS = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes|counts)\.parquet|segments\.json\.part", re.ASCII)
@@ -106,6 +107,21 @@ class Sealing:
         del self._pending[:done]
         return self._written.end.position > self.manifest.end.position
 
+    def add_new(self, groups: Sequence[NewRows]) -> bool:
+        """Add rows as `add` does. Many forecasts that were made together go into columns as they were made."""
+        for first, _, made, fields in groups:
+            rows = [*map(log.row_bytes, made)]
+            if fields is None or len(rows) < _MANY:
+                self.add(rows)
+                continue
+            self._make_pending()
+            end = 0
+            while (begin := end) < len(rows):
+                end = min(begin + self._most(), len(rows))
+                self._next.add_made(first + begin, fields.part(begin, end), rows[begin:end])
+                self._write_if_full()
+        return self._written.end.position > self.manifest.end.position
+
     def list_written(self) -> None:
         """List the segments that are written. The folder has their rows from then on. Raises OSError."""
         _write_manifest(self._folder, self._written)
@@ -123,9 +139,7 @@ class Sealing:
         more: whether rows will be added after it; the columns of the last segment are then in memory twice meanwhile.
         Raises what `add` raises.
         """
-        if self._pending:
-            self._make_columns(self._pending)
-            self._pending = []
+        self._make_pending()
         if self.end.position > self.manifest.end.position:
             listed = self._written
             if self._next.rows:
@@ -148,9 +162,17 @@ class Sealing:
         """Return how many rows are made into columns together: no more than the segment still needs."""
         return min(_PART, self._size - self._next.rows)
 
+    def _make_pending(self) -> None:
+        if self._pending:
+            self._make_columns(self._pending)
+            self._pending = []
+
     def _make_columns(self, rows: list[bytes]) -> None:
         self._next.add(rows)
         self._bytes -= sum(map(len, rows))
+        self._write_if_full()
+
+    def _write_if_full(self) -> None:
         if self._next.rows == self._size:
             self._written = _write(self._folder, self._written, self._next, self._next.parts)
             self._next = _Unwritten(self._written.end)
@@ -214,6 +236,14 @@ class _Unwritten:
         self.digests += b"".join(bytes.fromhex(recorded.digest) for recorded in records)
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
+
+    def add_made(self, first: int, fields: ForecastFields, rows: list[bytes]) -> None:
+        """Add the next rows, which follow, from the fields that they were made of. first: their first log position."""
+        self.parts.append(made_columns(first, fields))
+        self.begins.append(first)
+        self.digests += bytes.fromhex(log.made_digests(rows).decode())
+        self.rows += len(rows)
+        self.end = Checkpoint(first + len(rows) - 1, log.stated_digest(rows[-1]))
 
     def take(self, columns: SegmentColumns, pages: Iterator[list[bytes]], end: Checkpoint) -> None:
         """Take the first rows up to a checkpoint as columns. pages: the same rows."""
@@ -328,11 +358,13 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
     check_statements(folder, segment)
     position = unwritten.before.position
     for page in rebuild(read_columns(folder, segment), unwritten.before):
-        for row in page:
-            position += 1
-            if log.stated_digest(row) != unwritten.digest(position):
-                fault = "the row does not have the form in which this version writes it, and cannot be sealed"
-                raise Corrupt(position, fault, "store")
+        digests = bytes.fromhex(log.made_digests(page).decode())
+        begin = 32 * (position - unwritten.before.position)
+        if digests != unwritten.digests[begin : begin + len(digests)]:
+            fault = "the row does not have the form in which this version writes it, and cannot be sealed"
+            equal = (log.stated_digest(row) == unwritten.digest(at) for at, row in enumerate(page, position + 1))
+            raise Corrupt(position + 1 + [*equal].index(False), fault, "store")
+        position += len(page)
 
 
 def _write_manifest(folder: Path, manifest: SegmentManifest) -> None:

@@ -14,13 +14,15 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events, log
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, Recorded
 from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.segments.arrow_arrays import (
     compute_functions,
     integers,
     is_valid,
+    no_rows,
     numpy_array,
     pyarrow,
     row_numbers,
@@ -30,6 +32,7 @@ _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _QUOTES = {events.PricesQuoted}
 SIDES = events.Quote.__struct_fields__[1:]
 _FORMS = ("probabilities", "cdf", "quantiles", "samples")
+_COMMAND = 16  # bytes of a command's digest
 _FINALIZED = events.TAGS[events.ContestFinalized]
 _encode = msgspec.json.Encoder().encode
 
@@ -64,7 +67,7 @@ def schemas() -> tuple[Any, Any, Any]:
         ("normal", pa.bool_()),
         ("provenance", pa.string()),
         ("command_id", pa.string()),
-        ("command", pa.binary(16)),
+        ("command", pa.binary(_COMMAND)),
     ]
     forecasts = [
         *frame,
@@ -112,6 +115,49 @@ def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentCol
         else:
             other.append((recorded, log.event_text(row.decode())))
     return SegmentColumns(_forecasts(made, of_forecasts), _others(other, of_others), _quotes(quoted, of_quotes))
+
+
+def made_columns(first: int, fields: ForecastFields) -> SegmentColumns:
+    """Return forecasts as columns, in log order, from the fields that their rows were made of.
+
+    first: the log position of the first one. Raises Unavailable (no pyarrow).
+    """
+    pa, count = pyarrow(), len(fields.at)
+    of_forecasts, *of_nothing = schemas()
+    nothing, digests = pa.nulls(count, pa.string()), "".join([text[-2 * _COMMAND :] for text in fields.commands])
+    columns = [
+        pa.array(np.arange(first, first + count)),
+        _instants(np.full(count, fields.recorded_at)),
+        pa.repeat(pa.scalar(False), count),
+        pa.repeat(pa.scalar(True), count),
+        nothing,
+        pa.array(fields.command_ids, pa.string()),
+        pa.Array.from_buffers(pa.binary(_COMMAND), count, [None, pa.py_buffer(bytes.fromhex(digests))]),
+        _names(fields.question),
+        _names(fields.participant),
+        _instants(np.array(fields.at, np.int64)),
+        pa.repeat(pa.scalar(True), count),
+        *_made_numbers(fields, of_forecasts.field("numbers").type),
+        _instants(pa.nulls(count, pa.int64())),
+        nothing,
+    ]
+    return SegmentColumns(pa.Table.from_arrays(columns, schema=of_forecasts), *map(no_rows, of_nothing))
+
+
+def _made_numbers(fields: ForecastFields, kind: Any) -> tuple[Any, Any]:
+    """Return the form and the numbers of each forecast. kind: of the numbers."""
+    pa, count, yes = pyarrow(), len(fields.at), np.array(fields.units, np.int64)
+    if not fields.measured:
+        both = pa.array(np.stack([yes, PROBABILITY - yes], 1).reshape(-1))
+        offsets = pa.array(np.arange(0, 2 * count + 1, 2, dtype=np.int32))
+        return _names([_FORMS[0]]).take(pa.array(np.zeros(count, np.int8))), pa.ListArray.from_arrays(
+            offsets, both, kind
+        )
+    given = [
+        fields.measured.get(index, (_FORMS[0], (each, PROBABILITY - each))) for index, each in enumerate(fields.units)
+    ]
+    forms, numbers = zip(*given, strict=True)
+    return _names(forms), pa.array(numbers, pa.list_(pa.int64())).cast(kind)
 
 
 def join(parts: list[SegmentColumns]) -> SegmentColumns:
@@ -164,7 +210,7 @@ def _frame(records: Sequence[Recorded]) -> list[Any]:
         pa.array([recorded.normal is True for recorded in records], pa.bool_()),
         pa.array([None if each is UNSET else _encode(each).decode() for each in said], pa.string()),
         pa.array([recorded.command_id for recorded in records], pa.string()),
-        pa.array([bytes.fromhex(recorded.command) for recorded in records], pa.binary(16)),
+        pa.array([bytes.fromhex(recorded.command) for recorded in records], pa.binary(_COMMAND)),
     ]
 
 
@@ -241,7 +287,8 @@ def _names(texts: Sequence[str | None]) -> Any:
     return pa.array(texts, pa.string()).dictionary_encode()
 
 
-def _instants(micros: Sequence[int | None]) -> Any:
+def _instants(micros: Any) -> Any:
+    """Return µs, a sequence or an array, as instants."""
     pa = pyarrow()
     return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
 

@@ -155,7 +155,7 @@ class _AppendedRows(Rows):
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
         with self._writing():
-            if self._target.add([log.row_bytes(row) for group in rows for row in group.rows]):
+            if self._target.add_new(rows):
                 self._target.finish(more=True)
 
     def finish(self) -> None:

@@ -352,7 +352,7 @@ class _Turn:
     def _insert_many(self, rows: NewRows) -> None:
         """Insert many rows with each statement, in half of the time; other threads run meanwhile."""
         count = len(rows.rows)
-        states = [*map(row_bytes, rows.rows)] if count <= _AT_ONCE else []
+        states = [row if type(row) is bytes else row_bytes(row) for row in rows.rows] if count <= _AT_ONCE else []
         sizes = [*map(len, states)]
         if count > 1 and not 0 < sum(sizes) <= _BYTES_AT_ONCE:
             self._insert_many(NewRows(rows.first, rows.type, rows.rows[: count // 2]))

@@ -120,10 +120,10 @@ def test_a_row_that_cannot_be_read_again_is_not_recorded(
         head, made = ledger.head(), getattr(log, name)
 
         def spoilt(*arguments: Any) -> Any:
-            row, digest = made(*arguments)
-            if isinstance(row, bytes):
-                return row.replace(b'"recorded_at":', b'"recorded_at":0.'), digest
-            return [text.replace('"recorded_at":', '"recorded_at":0.') for text in row], digest
+            made_now, digest = made(*arguments)
+            rows = [made_now] if isinstance(made_now, bytes) else made_now
+            changed = [row.replace(b'"recorded_at":', b'"recorded_at":0.') for row in rows]
+            return (changed[0] if isinstance(made_now, bytes) else changed), digest
 
         with monkeypatch.context() as patch:
             patch.setattr(log, name, spoilt)

@@ -29,7 +29,20 @@ from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.auditing.test_audit import of_season, of_trading
 from tests.support.effort import times
 from tests.support.exports import export_commands
-from tests.support.given import DAY, NOW, contest, opened, payment, won
+from tests.support.given import (
+    DAY,
+    NOW,
+    contest,
+    day,
+    ensemble,
+    forecast,
+    micros,
+    numeric,
+    opened,
+    payment,
+    quartiles,
+    won,
+)
 from tests.support.logs import commands_of, rows
 from tests.support.seasons import Season
 
@@ -75,6 +88,7 @@ def sealed(log: Path, folder: Path) -> dict[str, bytes]:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of a few rows, so that a short log has several parts."""
     monkeypatch.setattr(sealing, "_PART", 7)
+    monkeypatch.setattr(sealing, "_MANY", 3)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -103,6 +117,41 @@ def test_a_folder_has_the_files_of_a_log_that_is_sealed(seed: int, tmp_path: Pat
             assert rows(str(folder)) == every[: read_manifest(folder).end.position]
     assert found == outcomes
     assert files_of(folder) == sealed(log, tmp_path / "sealed")
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_forecasts_go_into_columns_as_they_were_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every form, stamped or not, also where a batch ends one segment and begins the next: the files are those of a
+    sealed log, and no row of a forecast was decoded.
+    """
+    dice, made = Random(5), list[AnyCommand]()
+    forms: list[tuple[str, dict[str, Any]]] = [
+        ("flow", {"quantiles": ("1.5", "2", "3.25")}),
+        ("depth", {"cdf": ("0", "0.25", "0.5", "0.75", "1")}),
+        ("depths", {"samples": ("3", "1", "2")}),
+    ]
+    for number in range(3 * SIZE):
+        chance = {"probability": f"0.{dice.randrange(1, 999):03}"}
+        question, fields = ("rain", chance) if number % 50 < 30 else dice.choice(forms)
+        at, who = day(11 + number // 40, number % 40 // 2), dice.choice(["ada", "bob", 'c"y', "d\\e"])
+        made.append(structs.replace(forecast(question, who, at=at if number < 90 else None, **fields), id=f"f{number}"))
+    story: list[AnyCommand] = [opened(), quartiles(), numeric(), ensemble()]
+    batches = [story, made[:7], made[7:50], made[50:90], made[90:]]
+    batches[0] = [structs.replace(command, id=f"o{number}") for number, command in enumerate(batches[0])]
+    with Ledger.open(tmp_path / "log.db", clock=lambda: micros(14)) as ledger:
+        expected = [str(ledger.handle_many(batch)) for batch in batches]
+    read = list[int]()
+
+    def counted(rows: Sequence[bytes], records: Any) -> Any:
+        read.append(len(rows))
+        return to_columns(rows, records)
+
+    monkeypatch.setattr(sealing, "to_columns", counted)
+    with appended(tmp_path / "s", clock=lambda: micros(14), size=SIZE) as ledger:
+        assert [str(ledger.handle_many(batch)) for batch in batches] == expected
+        assert [row for page in ledger._store.pages() for row in page] == rows(str(tmp_path / "log.db"))
+    assert read == [len(story)]
+    assert files_of(tmp_path / "s") == sealed(tmp_path / "log.db", tmp_path / "sealed")
 
 
 def test_rows_of_a_segment_that_is_not_full_are_not_made_into_columns_again(
