@@ -57,6 +57,11 @@ class Near(NamedTuple):
         """Return some columns of some rows; the guard is that of a row."""
         return Near(self.value[np.ix_(rows, columns)], self.guard[rows])
 
+    def scaled(self, square: Fraction) -> "Near":
+        """Return the numbers times the root of a fraction."""
+        factor = np.sqrt(square.numerator / square.denominator)
+        return Near(self.value * factor, self.guard * (factor * _WIDER) + np.abs(self.value) * (factor * 8 * _ROUNDING))
+
     def times(self, sign: int) -> "Near":
         """Return the numbers times 1 or -1."""
         return self._replace(value=self.value * sign)
@@ -209,6 +214,40 @@ class Rows(NamedTuple):
         guard = (self.size[others] + self.size[row]) * ((self.value.shape[1] + 8) * _ROUNDING)
         scale = 1.0 if share is None else np.sqrt(share.numerator / share.denominator)
         return Near(np.maximum(value * scale, least), guard * (scale * _WIDER) + value * (scale * 8 * _ROUNDING))
+
+    def distances_of(self, ones: Int64Array, others: Int64Array, least: int) -> Near:
+        """Return what `distances` returns, of pairs of rows; shape (k, 1)."""
+        value, size = np.empty((len(ones), 1)), max(_NUMBERS // max(self.value.shape[1], 1), 1)
+        for begin in range(0, len(ones), size):
+            at = slice(begin, begin + size)
+            apart = self.value[ones[at]] - self.value[others[at]]
+            value[at] = np.sqrt(np.einsum("pu,pu->p", apart, apart))[:, None]
+        guard = (self.size[ones] + self.size[others]) * ((self.value.shape[1] + 8) * _ROUNDING)
+        return Near(np.maximum(value, least), guard * _WIDER + value * (8 * _ROUNDING))
+
+    def distances_from(self, some: slice, least: int) -> Near:
+        """Return what `distances` returns, from some rows to all rows, shape (m, p).
+
+        The square of a distance is a sum of two squares less twice a product of rows, which errs by little of the sizes
+        of the rows: the distances of rows that are near each other are computed again from their differences.
+        """
+        squares = (self.value * self.value).sum(axis=1)
+        sizes = self.size[some] + self.size.T
+        share = (self.value.shape[1] + 8) * _ROUNDING
+        value = squares[some, None] + squares - 2 * (self.value[some] @ self.value.T)
+        value = np.sqrt(np.maximum(value, 0))
+        guard = sizes * (sizes * share / np.maximum(value, np.maximum(sizes * 2.0**-20, _TINY)) + share)
+        near = np.argwhere(guard > value * 2.0**-20)
+        value, guard = np.maximum(value, least), guard * _WIDER + value * (8 * _ROUNDING)
+        if len(near):
+            ones, others = near.T
+            again = self.distances_of(ones + some.start, others, least)
+            value[ones, others], guard[ones, others] = again.value[:, 0], again.guard[:, 0]
+        return Near(value, guard)
+
+    def centred(self) -> "Rows":
+        """Return the rows less their means; sizes are as before, so that guards are those of `distances`."""
+        return self._replace(value=self.value - self.value.mean(axis=1, keepdims=True))
 
 
 def rows_of_floats(numbers: NDArray[Any]) -> Rows:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TOTALS, BoardRow
 from forecast_ledger.projections.boards.totals import kernel_of_kind, worst_score
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.core.powers import root_half_even
@@ -30,22 +31,34 @@ _FINE = 10**9  # of what a weighted score is rounded to in 1e-15: 1e-24
 _SCALE = 10**6  # of the two
 _ONE = {"weight": WEIGHT, "covered": GRAIN * _SCALE, "questions": 1}  # of the sums that are divisors
 _NUMBERS = 1 << 18  # in an array: pairs of a row at a time x replicates
+_CELLS = 1 << 19  # in an array: some rows x all rows
+_EXTREMES = 4  # rows with the largest sums, and as many with the smallest
+_QUANTILES = np.array([0, 0.002, 0.01, 0.05, 0.2, 0.5])  # shares of the pairs of a row that may be looked at everywhere
 _LEAST = GRAIN // POINTS  # of the root of a sum of squares: 1e-9 points, so that roundings are no differences
 
 
 class RankSets(NamedTuple):
     """The best and the worst rank that participants may have, by row of the board.
 
-    needed: the difference of totals, 1e-9, from which on one would be significant: the least, the middle and the
-    greatest of all pairs; empty if there is no pair, or none could be significant. pairs: the number of these.
+    critical: the critical value of all pairs, 1e-6; None if there are no sets.
     """
 
     allowed: dict[int, tuple[int, int]]
+    critical: int | None
+
+
+NO_SETS = RankSets({}, None)
+
+
+class Resolution(NamedTuple):
+    """The difference of totals, 1e-9, from which on one would be significant.
+
+    pairs: the number of these. needed: the least, the middle and the greatest of all pairs; empty if there is no pair,
+    or none could be significant.
+    """
+
     pairs: int
     needed: list[int]
-
-
-NO_SETS = RankSets({}, 0, [])
 
 
 class MarginalSet(NamedTuple):
@@ -68,13 +81,13 @@ def board_rank_sets(
     nobody, and may have any rank. If ranks follow takes that depend on coverage, there are no sets: a take is no sum of
     what the units contribute.
     """
-    compared = _compared(contest, scored, board, board_row, seed)
+    if not _ranked_by_total(contest.opened.rules):
+        return NO_SETS
+    compared = compared_rows(contest, scored, board, board_row, seed)
     if len(compared.rows) < 2:
         return NO_SETS
     sets = rank_sets(compared.parts, compared.flips, contest.opened.rules.level_ppm, compared.ranked)
-    by_total = _ranked_by_total(contest.opened.rules)
-    allowed = {row: sets.allowed[number] for number, row in enumerate(compared.rows)} if by_total else {}
-    return sets._replace(allowed=allowed)
+    return sets._replace(allowed={row: sets.allowed[number] for number, row in enumerate(compared.rows)})
 
 
 def board_marginal_sets(
@@ -84,7 +97,7 @@ def board_marginal_sets(
 
     board_row: as of `board_rank_sets`, which also says who is compared.
     """
-    rules, compared = contest.opened.rules, _compared(contest, scored, board, board_row, seed)
+    rules, compared = contest.opened.rules, compared_rows(contest, scored, board, board_row, seed)
     allowed = dict[int, tuple[int, int]]()
     if len(compared.rows) > 1 and _ranked_by_total(rules):
         sets = marginal_sets(compared.parts, compared.flips, rules.level_ppm, compared.ranked)
@@ -96,7 +109,7 @@ def board_marginal_sets(
     ]
 
 
-class _Compared(NamedTuple):
+class Compared(NamedTuple):
     """What the sets of ranks of a board are made of.
 
     clusters: in which each row of the board has a score. rows: of those that are compared. parts: what units contribute
@@ -111,9 +124,10 @@ class _Compared(NamedTuple):
     ranked: int
 
 
-def _compared(
+def compared_rows(
     contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
-) -> _Compared:
+) -> Compared:
+    """Return what `board_rank_sets` compares; arguments as there."""
     rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
     rows = rows_of(rules, scored, units, board_row)
     reached = np.min([_counts(rows.owner, cluster_of[rows.unit], len(board)) for cluster_of in units.clusters], axis=0)
@@ -128,7 +142,7 @@ def _compared(
         sign = -1 if lower_is_better(rules) else 1
         parts = contributions(rules, kept_rows._replace(owner=kept[kept_rows.owner]), draws) * sign
         flips = units.turns(seed, FLIPS).T
-    return _Compared(reached.tolist(), compared.tolist(), parts, flips, sum(ranked))
+    return Compared(reached.tolist(), compared.tolist(), parts, flips, sum(ranked))
 
 
 def _ranked_by_total(rules: RuleSet) -> bool:
@@ -158,7 +172,7 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
     doi:10.1198/016214504000000539.
     """
     distinct, same = _distinct(parts)
-    pairs, alike = _Pairs(distinct, flips, -(-level_ppm * (flips.shape[1] + 1) // 10**6)), np.bincount(same)
+    pairs, alike = _Pairs(distinct, flips, _order(flips, level_ppm)), np.bincount(same)
     first = critical = pairs.critical(None)
     above, better, worse = pairs.above(critical, alike)
     while above:
@@ -167,7 +181,20 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
         if above == before:
             break
     allowed = {row: (1 + int(better[index]), ranked - int(worse[index])) for row, index in enumerate(same.tolist())}
-    return RankSets(allowed, pairs.count, pairs.needed(first))
+    return RankSets(allowed, first)
+
+
+def resolution(parts: Integers, flips: Int64Array, level_ppm: int, critical: int | None = None) -> Resolution:
+    """Return the resolution of participants; arguments as of `rank_sets`. critical: of their sets, if it is known."""
+    distinct, _ = _distinct(parts)
+    if len(distinct) < 2:
+        return Resolution(0, [])
+    pairs = _Pairs(distinct, flips, _order(flips, level_ppm))
+    return Resolution(pairs.count, pairs.needed(pairs.critical(None) if critical is None else critical))
+
+
+def _order(flips: Int64Array, level_ppm: int) -> int:
+    return -(-level_ppm * (len(flips.T) + 1) // 10**6)
 
 
 def marginal_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -> list[tuple[int, int]]:
@@ -209,18 +236,11 @@ class _Pairs:
         self._parts, self._flips, self._order = parts - parts.sum(axis=0) // len(parts), flips, order
         self._rows = rows_of_floats(self._parts)
         self._plain = np.ones((len(flips), 1), np.int64)
-        self._turned, self._totals = (self._rows.turned(times) for times in (flips, self._plain))
-        guard = self._turned.guard.max(keepdims=True)
-        extremes = self._turned.value.max(axis=0), self._turned.value.min(axis=0)
-        self._ends = [Near(end[None], guard) for end in extremes]
-        self._rough = rough(self._turned)
+        self._totals = self._rows.turned(self._plain)
 
-    def _apart(self, sums: Near, first: int, later: Int64Array, columns: Int64Array) -> Near:
-        """Return the differences of sums of a row and some later ones."""
-        return sums.cross(later, columns).less(sums.cross(np.array([first]), columns))
-
-    def _norm(self, first: int) -> Near:
-        return self._rows.distances(first, slice(first + 1, None), _LEAST)
+    @cached_property
+    def _turned(self) -> Near:
+        return self._rows.turned(self._flips)
 
     def _statistics(self, first: int, second: int, times: Int64Array) -> list[int]:
         """Return the exact statistics of a pair with the signs in each column of `times`."""
@@ -228,13 +248,10 @@ class _Pairs:
         squares = max(int(apart @ apart), _LEAST**2)
         return [statistic(total, squares) for total in (apart @ times.astype(object)).tolist()]
 
-    def observed(self, first: int, norm: Near) -> Int64Array:
-        """Return the statistics of a row and each later one."""
-        return self._of(first, np.arange(first + 1, self.people), norm, self._totals, self._plain)[:, 0]
-
     def _of(self, one: int, others: Int64Array, norm: Near, sums: Near, times: Int64Array) -> Int64Array:
         """Return the statistics of a row and some others, shape (m, b). sums: of all rows with the signs `times`."""
-        apart = self._apart(sums, one, others, np.arange(times.shape[1]))
+        columns = np.arange(times.shape[1])
+        apart = sums.cross(others, columns).less(sums.cross(np.array([one]), columns))
 
         def exact(row: int, at: Int64Array) -> list[int]:
             return self._statistics(one, int(others[row]), times[:, at])
@@ -258,31 +275,90 @@ class _Pairs:
         ahead = self._totals.value[certain, 0] > self._totals.value[one, 0]
         return certain[ahead], certain[~ahead]
 
+    def _blocks(self) -> Iterator[slice]:
+        size = max(_CELLS // self.people, 1)
+        return (slice(begin, min(begin + size, self.people)) for begin in range(0, self.people, size))
+
+    def _above(self, ones: Int64Array, others: Int64Array, norm: Near, critical: int) -> BoolArray:
+        """Return which observed statistics are larger. ones, others: the rows of pairs; all have the shape of norm."""
+        value, guard = self._totals.value[:, 0], self._totals.guard[:, 0]
+        apart = Near(value[others], guard[others]).less(Near(value[ones], guard[ones]))
+        low, high = (np.rint(ends) for ends in ratios(apart, norm, UNIT))
+        above = low > critical
+        for cell in zip(*np.nonzero(~above & (high > critical)), strict=True):
+            one, other = (int(np.broadcast_to(rows, above.shape)[cell]) for rows in (ones, others))
+            above[cell] = one != other and self._statistics(one, other, self._plain)[0] > critical
+        return above
+
+    def _cells(self, below: int | None, least: "_Largest") -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Near]]:
+        """Yield ones, others, replicates and distances of pairs in replicates in which their statistic may be critical.
+
+        below: only of pairs whose observed statistic is not above this one. Those left out cannot be above
+        `least.floor`. By the inequality of Cauchy and Schwarz, (s - t)² <= (s² / x² + t² / y²) (x² + y²), so that a
+        large statistic needs a row whose own sum is large beside its size, or rows that are near each other.
+        """
+        size = np.maximum(self._rows.size, _LEAST) * (1 + 2.0**-40)
+        own = ((np.abs(self._turned.value) + self._turned.guard) / size) ** 2
+        look, everywhere, every = rough(self._turned), np.arange(len(self._flips.T)), np.arange(self.people)
+        for block in self._blocks():
+            rows = every[block]
+            norm = self._rows.distances_from(block, _LEAST)
+            apart = np.maximum(norm.low, 0) ** 2 / (size[block] ** 2 + (size.T) ** 2) * (1 - 2.0**-30)
+            kept = np.ones(apart.shape, bool)
+            if below is not None:
+                kept = ~self._above(rows[:, None], every, norm, below)
+            kept[rows - block.start, rows] = False
+            cuts = np.quantile(apart, _QUANTILES, axis=1, method="lower").T
+            for number, one in enumerate(rows.tolist()):
+                need = (least.floor / UNIT) ** 2
+                far = (2 * own[one] >= need * cuts[number][:, None]).sum(axis=1) * self.people
+                cut = cuts[number][np.argmin(far + _QUANTILES * (self.people * len(own[one])))]
+                wide = kept[number] & (apart[number] >= cut)
+                for others, columns in (
+                    (wide, np.flatnonzero(2 * own[one] >= need * cut)),
+                    (kept[number] & ~wide, everywhere),
+                ):
+                    chosen = np.flatnonzero(others)
+                    if not len(chosen) or not len(columns):
+                        continue
+                    near = Near(norm.value[number, chosen, None], norm.guard[number, chosen, None])
+                    reached = look.may_reach(one, chosen, columns, least_sums(near, UNIT, least.floor))
+                    row, column = np.nonzero(reached)
+                    if len(row):
+                        yield np.full(len(row), one), chosen[row], columns[column], near.take(row)
+
     def _turns(
         self, below: int | None, least: "_Largest"
-    ) -> Iterator[tuple[int, Int64Array, Int64Array, Floats, Floats]]:
-        """Yield bounds of statistics of replicates: row, later rows, replicates, and the bounds.
+    ) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Floats, Floats]]:
+        """Yield what `_cells` yields, with bounds of the statistics in place of distances, shape (k,) each.
 
-        below: only of pairs whose observed statistic is not above this one. Bounds that cannot be above `least.floor`
-        are left out.
+        First come pairs of rows with large and small sums, so that the floor is soon high.
         """
-        for first in range(self.people - 1):
-            norm = self._norm(first)
-            kept = np.arange(self.people - first - 1)
-            if below is not None:
-                kept = np.flatnonzero(self.observed(first, norm) <= below)
-            if not len(kept):
-                continue
-            turned = self._turned.take(np.array([first]))
-            nearest = norm.take(kept[[np.argmin(norm.low[kept, 0])]])
-            most = np.maximum(*(ratios(end.less(turned), nearest, UNIT)[1] for end in self._ends))
-            columns = np.flatnonzero(most[0] >= least.floor)
-            later = kept + first + 1
-            reached = self._rough.may_reach(first, later, columns, least_sums(norm.take(kept), UNIT, least.floor))
-            chosen, columns = np.flatnonzero(reached.any(axis=1)), columns[reached.any(axis=0)]
-            if len(columns):
-                apart = self._apart(self._turned, first, later[chosen], columns)
-                yield first, later[chosen], columns, *ratios(apart, norm.take(kept[chosen]), UNIT)
+        yield from (self._bounded(*cells) for cells in self._extremes(below))
+        for cells in self._cells(below, least):
+            yield self._bounded(*cells)
+
+    def _bounded(
+        self, ones: Int64Array, others: Int64Array, columns: Int64Array, norm: Near
+    ) -> tuple[Int64Array, Int64Array, Int64Array, Floats, Floats]:
+        value, guard = self._turned
+        apart = Near(value[others, columns], guard[others, 0]).less(Near(value[ones, columns], guard[ones, 0]))
+        low, high = ratios(apart, Near(norm.value[:, 0], norm.guard[:, 0]), UNIT)
+        return ones, others, columns, low, high
+
+    def _extremes(self, below: int | None) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Near]]:
+        """Yield what `_cells` yields, of pairs of a row with a large and one with a small sum beside its size."""
+        beside = self._turned.value / np.maximum(self._rows.size, _LEAST)
+        most = min(_EXTREMES, self.people // 2)
+        order = np.argpartition(beside, (most - 1, self.people - most), axis=0) if most else np.zeros((0, 0), np.int64)
+        for low in range(most):
+            for high in range(most):
+                ones, others, columns = order[low], order[self.people - 1 - high], np.arange(order.shape[1])
+                norm = self._rows.distances_of(ones, others, _LEAST)
+                if below is not None:
+                    kept = np.flatnonzero(~self._above(ones, others, Near(norm.value[:, 0], norm.guard[:, 0]), below))
+                    ones, others, columns, norm = ones[kept], others[kept], columns[kept], norm.take(kept)
+                yield ones, others, columns, norm
 
     def critical(self, below: int | None) -> int:
         """Return the critical value of the pairs whose observed statistic is not above this one; None for all pairs."""
@@ -293,26 +369,26 @@ class _Pairs:
         if np.rint(low) == np.rint(high):
             return int(np.rint(low))
         exact = np.where(largest.low > high, int(np.rint(high)) + 1, 0)  # above it, or below
-        for first, later, columns, lows, highs in self._turns(below, largest):
-            for row, column in np.argwhere((highs >= low) & (lows <= high)).tolist():
-                at = columns[[column]]
-                exact[at] = max(int(exact[at[0]]), *self._statistics(first, int(later[row]), self._flips[:, at]))
+        for ones, others, columns, lows, highs in self._turns(below, largest):
+            for cell in np.flatnonzero((highs >= low) & (lows <= high)).tolist():
+                at = columns[[cell]]
+                [number] = self._statistics(int(ones[cell]), int(others[cell]), self._flips[:, at])
+                exact[at] = max(int(exact[at[0]]), number)
         return int(np.sort(exact)[self._order - 1])
 
     def above(self, critical: int, alike: Int64Array) -> tuple[int, Int64Array, Int64Array]:
-        """Return how many pairs have a larger statistic, and how many are then better and worse than each.
+        """Return how many pairs have a larger statistic, twice, and how many are then better and worse than each.
 
         alike: how many participants have the parts of each row.
         """
-        total, (better, worse) = 0, np.zeros((2, self.people), np.int64)
-        for first in range(self.people - 1):
-            certain = np.flatnonzero(self.observed(first, self._norm(first)) > critical)
-            later = certain + first + 1
-            ahead = self._totals.value[first, 0] > self._totals.value[later, 0]
-            total += len(later)
-            for group, count, sums in ((later[ahead], worse, better), (later[~ahead], better, worse)):
-                count[first] += alike[group].sum()
-                sums[group] += alike[first]
+        total, (better, worse), every = 0, np.zeros((2, self.people), np.int64), np.arange(self.people)
+        value = self._totals.value[:, 0]
+        for block in self._blocks():
+            rows = every[block]
+            above = self._above(rows[:, None], every, self._rows.distances_from(block, _LEAST), critical)
+            ahead = value > value[rows, None]
+            total += int(above.sum())
+            better[block], worse[block] = (above & ahead) @ alike, (above & ~ahead) @ alike
         return total, better, worse
 
     def needed(self, critical: int) -> list[int]:
@@ -327,10 +403,8 @@ class _Pairs:
         over = units * UNIT**2 - critical**2
         if not self.count or over <= 0:
             return []
+        near = self._varied(Fraction(critical**2 * units, over * _LEAST**2))
         starts = [first * (2 * self.people - first - 1) // 2 for first in range(self.people)]
-        share = Fraction(critical**2 * units, over * _LEAST**2)
-        every = [self._rows.distances(first, slice(first + 1, None), 0, share) for first in range(self.people - 1)]
-        near = Near(*(np.concatenate(ends).T for ends in zip(*every, strict=True)))
 
         def varied(index: int) -> int:
             first = int(np.searchsorted(starts, index, side="right")) - 1
@@ -353,6 +427,15 @@ class _Pairs:
         least, middle, greatest = order_statistics(drawn, indices)[0].tolist()
         return [least, middle, greatest]
 
+    def _varied(self, share: Fraction) -> Near:
+        """Return the roots of share x Σ (d - mean)² of all pairs, each row with the later ones, shape (1, pairs)."""
+        rows, parts = self._rows.centred(), list[tuple[Floats, Floats]]()
+        for block in self._blocks():
+            norm, later = rows.distances_from(block, 0), np.arange(self.people) > np.arange(self.people)[block, None]
+            parts.append((norm.value[later], norm.guard[later]))
+        value, guard = (np.concatenate(each)[None] for each in zip(*parts, strict=True))
+        return Near(value, guard).scaled(share)
+
 
 class _Largest:
     """Bounds of the largest statistic of each replicate, as far as it may be critical."""
@@ -363,9 +446,9 @@ class _Largest:
         self.floor = self.low[0]
 
     def add(self, columns: Int64Array, low: Floats, high: Floats) -> None:
-        """Add statistics of some replicates, shape (k, columns)."""
-        self.low[columns] = np.maximum(self.low[columns], low.max(axis=0))
-        self.high[columns] = np.maximum(self.high[columns], high.max(axis=0))
+        """Add statistics in replicates, shape (k,) each."""
+        np.maximum.at(self.low, columns, low)
+        np.maximum.at(self.high, columns, high)
         self.floor = self.ends()[0]
 
     def ends(self) -> tuple[Floats, Floats]:

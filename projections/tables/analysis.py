@@ -26,6 +26,7 @@ from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
 from forecast_ledger.projections.studies.intervals import BoardIntervals, board_rows
 from forecast_ledger.projections.studies.intervals import intervals as board_intervals
+from forecast_ledger.projections.studies.rank_sets import Resolution, compared_rows, resolution
 from forecast_ledger.projections.studies.seeds import scored_digest, seed_for
 from forecast_ledger.projections.trading import arena, portfolios
 from forecast_ledger.projections.trading.account_histories import ALL, Selection
@@ -187,6 +188,16 @@ class Analysis:
             board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
             self._intervals[contest] = board_intervals(opened, self.scored(contest), board, board_row, seed)
         return self._intervals[contest]
+
+    def resolution(self, contest: str) -> Resolution:
+        """Return the resolution of a contest's leaderboard."""
+        board, scored, seed = self.board(contest), self.scored(contest), self.seed(contest, "intervals")
+        if not board or not (scored.questions.weight > 0).any():
+            return Resolution(0, [])
+        known, opened = self._intervals.get(contest), self.facts.contests[contest]
+        compared = compared_rows(opened, scored, board, board_rows(self.facts, board), seed)
+        critical = None if known is None else known.sets.critical
+        return resolution(compared.parts, compared.flips, opened.opened.rules.level_ppm, critical)
 
     def brier_sample(self, contest: str) -> ContestSample:
         """Return the sample that a contest's Brier aggregates are computed from."""

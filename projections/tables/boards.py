@@ -370,10 +370,10 @@ def resolution_values(analysis: Analysis) -> list[Values]:
     analysis.score_all()
     rows = []
     for name in analysis.contests:
-        intervals = analysis.intervals(name)
-        if intervals.sets.needed:
-            ranked = sum(row.row.rank is not None for row in intervals.rows)
-            rows.append((name, ranked, intervals.sets.pairs, *intervals.sets.needed))
+        resolution = analysis.resolution(name)
+        if resolution.needed:
+            ranked = sum(row.rank is not None for row in analysis.board(name))
+            rows.append((name, ranked, resolution.pairs, *resolution.needed))
     return columns_of_rows(rows, _RESOLUTION.columns)
 
 

@@ -111,17 +111,17 @@ def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
             assert abs(apart) < 1000 * max(rules.least_coverage, 1) * len(members)
         seed = seed_of("intervals", grouped(of), projections.table("scores").rows())
         flips = [turned(seed, replicate, len(members)) for replicate in range(FLIPS)]
-        expected = by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))
+        expected, needs = by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))
         by_total = rules.rank_by == "total" or rules.take == "positive_square"
         for each, row in enumerate(rows):
             sets = expected.allowed[kept.index(each)] if each in kept and by_total else (None, None)
             assert (row["rank_set_low"], row["rank_set_high"]) == sets
         table = [*projections.table("resolution").rows()]
-        assert len(table) == bool(expected.needed)
+        assert len(table) == bool(needs.needed)
         for row in table:
-            amounts = [Fraction(each, 10**9) for each in expected.needed]
+            amounts = [Fraction(each, 10**9) for each in needs.needed]
             assert [Fraction(row[column]) for column in ("smallest", "middle", "largest")] == amounts
-            assert (row["ranked"], row["pairs"]) == (sum(ranked), expected.pairs)
+            assert (row["ranked"], row["pairs"]) == (sum(ranked), needs.pairs)
         if weights != "plain" or number:  # the same contributions
             continue
         alone = marginal_by_definition([[sign * each for each in row] for row in own], flips, sum(ranked))

@@ -13,9 +13,10 @@ import pytest
 
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.studies import estimates
+from forecast_ledger.projections.studies import rank_sets as rank_set_module
 from forecast_ledger.projections.studies.estimates import Near, least_sums, ratios, rough
 from forecast_ledger.projections.studies.flips import UNIT
-from forecast_ledger.projections.studies.rank_sets import RankSets, marginal_sets, rank_sets
+from forecast_ledger.projections.studies.rank_sets import RankSets, Resolution, marginal_sets, rank_sets, resolution
 from tests.support.effort import times
 
 LEVEL = 900_000
@@ -69,7 +70,7 @@ def marginal_by_definition(parts: Numbers, flips: Numbers, ranked: int) -> list[
     return sets
 
 
-def by_definition(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
+def by_definition(parts: Numbers, flips: Numbers, ranked: int) -> tuple[RankSets, Resolution]:
     """Return the sets at 90%, and what a pair needs. flips: of each replicate."""
     pairs = [(i, j) for i, j in combinations(range(len(parts)), 2) if [*parts[i]] != [*parts[j]]]
     better, criticals = certain(parts, flips, pairs)
@@ -86,7 +87,8 @@ def by_definition(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
         nearest_root(Fraction(criticals[0] ** 2 * each, over) / 10**18) for each in varied if each > count * 10**18
     )
     middle = (len(needed) - 1) // 2
-    return RankSets(allowed, len(kept) * (len(kept) - 1) // 2, [needed[at] for at in (0, middle, -1)] if needed else [])
+    needs = Resolution(len(kept) * (len(kept) - 1) // 2, [needed[at] for at in (0, middle, -1)] if needed else [])
+    return RankSets(allowed, criticals[0]), needs
 
 
 def random_places(random: Random, people: int, units: int, scale: int) -> list[list[int]]:
@@ -100,10 +102,14 @@ def turned(random: Random, replicates: int, units: int, turns: Sequence[int] = (
     return [[random.choice(turns) for _ in range(units)] for _ in range(replicates)]
 
 
-def found(parts: Numbers, flips: Numbers, ranked: int) -> RankSets:
+def found(parts: Numbers, flips: Numbers, ranked: int) -> tuple[RankSets, Resolution]:
     """Return what is computed."""
     times: Int64Array = np.array(flips, np.int64).T
-    return rank_sets(np.array(parts, object), times, LEVEL, ranked)
+    numbers = np.array(parts, object)
+    needs = resolution(numbers, times, LEVEL)
+    sets = rank_sets(numbers, times, LEVEL, ranked)
+    assert resolution(numbers, times, LEVEL, sets.critical) == needs
+    return sets, needs
 
 
 def alone(parts: Numbers, flips: Numbers, ranked: int) -> list[tuple[int, int]]:
@@ -123,6 +129,20 @@ def test_rank_sets_are_those_of_the_definition(scale: int, turns: tuple[int, ...
         assert alone(parts, flips, people + 2) == marginal_by_definition(parts, flips, people + 2)
 
 
+@pytest.mark.parametrize(("close", "extremes"), [(True, 4), (True, 0), (False, 0)])
+def test_pairs_that_are_near_each_other_are_not_missed(
+    close: bool, extremes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three, each with five who differ from it by a billionth, in one direction, or by less than it from others."""
+    monkeypatch.setattr(rank_set_module, "_EXTREMES", extremes)
+    random, scale = Random(7), 10**18
+    least, step = (1, 3 * 10**9) if close else (-2, scale)
+    parts = [[random.randrange(-9, 9) * scale for _ in range(25)] for _ in range(3)]
+    parts += [[each + random.randrange(least, 4) * step for each in own] for own in parts for _ in range(5)]
+    flips = turned(random, 59, 25)
+    assert found(parts, flips, 18) == by_definition(parts, flips, 18)
+
+
 def test_what_bounds_leave_open_is_computed_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """With floats that err by a thousandth of themselves, the same."""
     random = Random(5)
@@ -138,7 +158,7 @@ def test_certain_and_uncertain_ranks() -> None:
     """One who is always far ahead has the rank 1 alone; two who change places share the ranks 2 and 3."""
     random = Random(1)
     parts = [[900 * 10**18] * 24, [(10 + (-1) ** unit) * 10**18 for unit in range(24)], [10 * 10**18] * 24]
-    assert found(parts, turned(random, 99, 24), 3).allowed == {0: (1, 1), 1: (2, 3), 2: (2, 3)}
+    assert found(parts, turned(random, 99, 24), 3)[0].allowed == {0: (1, 1), 1: (2, 3), 2: (2, 3)}
 
 
 def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
@@ -150,7 +170,7 @@ def test_steps_tell_more_apart_than_the_first_critical_value() -> None:
         flips = turned(random, 99, 24)
         exact = by_definition(parts, flips, 6)
         assert found(parts, flips, 6) == exact
-        more += sum(worst - best for best, worst in exact.allowed.values()) < 5 * 6
+        more += sum(worst - best for best, worst in exact[0].allowed.values()) < 5 * 6
     assert more
 
 
@@ -159,7 +179,7 @@ def test_a_set_of_one_alone_is_within_the_set_of_all_at_once_and_is_often_smalle
     random = Random(4)
     parts = random_places(random, 10, 24, 10**18)
     flips = turned(random, 99, 24)
-    sets, own = found(parts, flips, 10).allowed, alone(parts, flips, 10)
+    sets, own = found(parts, flips, 10)[0].allowed, alone(parts, flips, 10)
     assert all(sets[row][0] <= best <= worst <= sets[row][1] for row, (best, worst) in enumerate(own))
     assert own != [*sets.values()]
     assert own == marginal_by_definition(parts, flips, 10)
@@ -167,14 +187,14 @@ def test_a_set_of_one_alone_is_within_the_set_of_all_at_once_and_is_often_smalle
 
 def test_equals_by_rounding_are_not_told_apart() -> None:
     """Contributions that differ by a rounding on every question are no difference: the root is at least 1e-9."""
-    assert found([[0] * 30, [1] * 30], turned(Random(3), 99, 30), 2).allowed == {0: (1, 2), 1: (1, 2)}
+    assert found([[0] * 30, [1] * 30], turned(Random(3), 99, 30), 2)[0].allowed == {0: (1, 2), 1: (1, 2)}
 
 
 def test_with_few_units_nobody_can_be_told_apart() -> None:
     """Of two units, two of four signs have the largest statistic that there is, however large a difference is."""
     flips = [[1, 1], [1, -1], [-1, 1], [-1, -1]] * 10
-    sets = found([[10**24, 10**24], [0, 0], [5, 10**20]], flips, 3)
-    assert ({*sets.allowed.values()}, sets.needed) == ({(1, 3)}, [])
+    sets, needs = found([[10**24, 10**24], [0, 0], [5, 10**20]], flips, 3)
+    assert ({*sets.allowed.values()}, needs.needed) == ({(1, 3)}, [])
 
 
 @pytest.mark.parametrize("scale", [2.0**-40, 1.0, 2.0**100])
