@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
-from forecast_ledger.projections.core.estimates import PRODUCT, Estimated, Floats, floats
+from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
 
 _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
 _WIDER = 1 + 2.0**-40  # of a guard: more than what its own roundings err by
@@ -23,6 +23,7 @@ _NUMBERS = 1 << 20  # in an array: replicates at a time x participants x partici
 _NARROW = 2.0**-24  # of the largest number: a bound that is not wide
 _BITS = 64  # of scores in sums, below one unit
 _FLOOR = 2.0**-10  # added to a size: times the share that a sum may be off, more than what rounding to 2^-_BITS errs by
+QUANTILES = np.array([0, 0.002, 0.01, 0.05, 0.2, 0.5])  # shares of the pairs of a row that may be looked at everywhere
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
 
 
@@ -56,6 +57,11 @@ class Near(NamedTuple):
     def cross(self, rows: Int64Array, columns: Int64Array) -> "Near":
         """Return some columns of some rows; the guard is that of a row."""
         return Near(self.value[np.ix_(rows, columns)], self.guard[rows])
+
+    def beside(self, size: Floats) -> Floats:
+        """Return about how large the numbers are beside the sizes of their rows, shape (p, 1)."""
+        beside: Floats = self.value / size
+        return beside
 
     def scaled(self, square: Fraction) -> "Near":
         """Return the numbers times the root of a fraction."""
@@ -149,6 +155,24 @@ def rough(near: Near) -> Rough:
     exponent = int(np.frexp(np.abs(near.value).max(initial=0))[1])
     off = np.ldexp(near.guard.max(initial=0), -exponent) * _WIDER + 2.0**-22
     return Rough(np.ldexp(near.value, -exponent).astype(np.float32).T.copy(), exponent, off)
+
+
+def squares_beside(sums: Near, size: Floats) -> Floats:
+    """Return what the squares of sums, each over the size of its row, are not above; shape (p, b)."""
+    beside: Floats = (np.abs(sums.value) + sums.guard) / size
+    return beside * beside * (1 + 2.0**-30)
+
+
+def squares_apart(norm: Near, ones: Floats, others: Floats) -> Floats:
+    """Return what the squares of distances, each over the sum of the squares of two sizes, are not below."""
+    least = np.maximum(norm.low, 0)
+    apart: Floats = least * least / (ones * ones + others * others) * (1 - 2.0**-30)
+    return apart
+
+
+def square_of(ratio: float, unit: int) -> float:
+    """Return the square of a ratio, 1 / unit."""
+    return (ratio / unit) ** 2
 
 
 def least_sums(norm: Near, unit: int, ratio: float) -> Floats:
@@ -297,11 +321,11 @@ def near_fixed(low: NDArray[np.object_], width: Int64Array, bits: int) -> Near:
     return _near(scaled(low, bits), scaled(width, bits))
 
 
-def near_column(near: Near, number: int, unit: int, exact: Callable[[Int64Array], list[Fraction]]) -> Estimated:
-    """Return the numbers of a column, in 1/unit, as estimates. exact: returns numbers where these leave a doubt."""
-    value = near.value[:, number] / unit
-    guard = np.broadcast_to(near.guard, near.value.shape)[:, number] / unit
-    return Estimated(value, guard * 1.001 + np.abs(value) * PRODUCT, exact)
+def near_numbers(near: Near, unit: int, less: Floats) -> tuple[Floats, Floats]:
+    """Return numbers in 1/unit, less one of each column, and their guards, shape (p, b)."""
+    value = (near.value - less) / unit
+    guard = np.broadcast_to(near.guard, near.value.shape) / unit * 1.001
+    return value, guard + (np.abs(near.value) + np.abs(less)) / unit * PRODUCT
 
 
 def scaled(numbers: NDArray[Any], bits: int) -> Floats:
@@ -309,31 +333,74 @@ def scaled(numbers: NDArray[Any], bits: int) -> Floats:
     return np.ldexp(floats(numbers), -bits)
 
 
-def square_shares(near: Near, units: int) -> tuple[Int64Array, BoolArray]:
-    """Divide units in proportion to the squares of numbers above 0, by largest remainder, in each column.
+def divided(near: Near, units: int) -> tuple[Int64Array, BoolArray]:
+    """Divide units in proportion to numbers that are not below 0, by largest remainder, in each row, shape (b, p).
 
-    Returns the parts, shape (p, b), and in which columns they are certain, shape (b,).
+    Returns the parts, and in which rows they are certain, shape (b,).
 
-    >>> near = Near(np.array([[1.0, 1.0], [2.0, 1.0], [-1.0, -1.0]]), np.full((3, 1), 2.0**-40))
-    >>> [array.tolist() for array in square_shares(near, 11)]  # half of 11 has a tie
-    [[[2, 6], [9, 5], [0, 0]], [True, False]]
+    >>> near = Near(np.array([[1.0, 4.0, 0.0], [1.0, 1.0, 0.0]]), np.full((2, 1), 2.0**-40))
+    >>> [array.tolist() for array in divided(near, 11)]  # half of 11 has a tie
+    [[[2, 9, 0], [6, 6, 0]], [True, False]]
     """
-    low, high = (np.maximum(ends, 0) for ends in (near.low, near.high))
-    squares, off = low * low, high * high - low * low
-    total = squares.sum(axis=0)
-    over = np.where(total == 0, 1, total)
-    quotas, further = squares / over * units, (off + squares / over * off.sum(axis=0)) / over * units
-    guard = further * _WIDER + (quotas + 1) * ((len(squares) + 8) * _ROUNDING)
-    whole = np.floor(quotas)
-    remainder, left = quotas - whole, (units - whole.sum(axis=0)).astype(np.int64)
-    order = np.argsort(-remainder, axis=0, kind="stable")
-    position = np.empty_like(order)
-    np.put_along_axis(position, order, np.broadcast_to(np.arange(len(order))[:, None], order.shape), axis=0)
-    last, first = (np.where((position < left) == taken, remainder, edge) for taken, edge in ((True, 1), (False, 0)))
-    apart = last.min(axis=0, initial=1) - first.max(axis=0, initial=0) > 2 * guard.max(axis=0, initial=0)
-    sure = (high == 0) | ((low > 0) & (remainder > guard) & (remainder < 1 - guard))
-    certain: BoolArray = sure.all(axis=0) & apart & (total > 0)
-    return (whole + (position < left)).astype(np.int64), certain
+    (value, guard), size = near, near.value.shape[1]
+    if not size or units >> 52:
+        return np.zeros(value.shape, np.int64), np.full(len(value), not size)
+    guard = np.broadcast_to(guard, value.shape)
+    with np.errstate(all="ignore"):  # a guard may be infinite, and a sum 0
+        total = value.sum(axis=1, keepdims=True)
+        off = guard.sum(axis=1, keepdims=True) * _WIDER + total * ((size + 8) * _ROUNDING)
+        quota = value / total * units
+        slack = (guard * units + quota * off) / (total - off) * _WIDER + quota * (8 * _ROUNDING)
+        known = (total > off)[:, 0]
+        quota[~known] = 0
+        whole = np.floor(quota)
+        rest, left = quota - whole, (units - whole.sum(axis=1)).astype(np.int64)[:, None]
+        ordered = np.sort(rest, axis=1)
+        last, following = (
+            np.take_along_axis(ordered, np.clip(size - left - after, 0, size - 1), axis=1) for after in (0, 1)
+        )
+        # A quota that may be on either side of an integer gets the same part from both: what it loses, it has left.
+        apart = (left == 0) | (left == size) | (last - following > 2.001 * slack.max(axis=1, keepdims=True))
+        certain = known & (slack.sum(axis=1) < 0.25) & (apart & (left >= 0) & (left <= size))[:, 0]
+    nothing = (value + guard == 0).all(axis=1)
+    parts = (whole + ((rest >= last) & (left > 0))).astype(np.int64)
+    parts[nothing] = 0
+    return parts, certain | nothing
+
+
+def above_least(near: Near, pool: int, least: int, *, at_once: bool) -> tuple[BoolArray, BoolArray]:
+    """Return which numbers are worth a least prize, as the functions of `prizes.PASSES` find them, shape (b, p).
+
+    near: of each row, not below 0. at_once: by shares among all; else the smallest are left out first. Also returns in
+    which rows this is certain, shape (b,); it is not where equal numbers are at the edge.
+
+    >>> near = Near(np.array([[3.0, 2.0, 6.0], [3.0, 3.0, 6.0]]), np.full((2, 1), 2.0**-40))
+    >>> [array.tolist() for array in above_least(near, 100, 28, at_once=False)]
+    [[[True, False, True], [True, True, True]], [True, False]]
+    >>> [array.tolist() for array in above_least(near, 100, 28, at_once=True)]
+    [[[False, False, True], [False, False, True]], [True, True]]
+    """
+    value, guard = near.value, np.broadcast_to(near.guard, near.value.shape)
+    with np.errstate(all="ignore"):  # a guard may be infinite
+        widest, total = guard.max(axis=1), value.sum(axis=1)
+        slack = pool * widest + least * (guard.sum(axis=1) + total * (value.shape[1] * _ROUNDING))
+        slack = 4 * (slack + (pool + least) * total * (8 * _ROUNDING))  # 4: equal ones may come in another order
+        nothing = (total == 0) & (widest == 0)
+        if at_once:
+            margin = pool * value - least * total[:, None]
+            return margin >= 0, (np.abs(margin) > slack[:, None]).all(axis=1) | nothing
+        ordered = np.sort(value, axis=1)
+        rests = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
+        margin = pool * ordered - least * rests
+        margin[:, -1] = np.inf  # the largest is never left out
+        first = np.argmax(margin >= 0, axis=1)[:, None]
+        before = np.arange(value.shape[1]) < first
+        edge = np.take_along_axis(ordered, first, axis=1)
+        below = np.where(before, ordered, -np.inf).max(axis=1)
+        certain = np.where(before, margin, -np.inf).max(axis=1) < -slack
+        certain &= np.take_along_axis(margin, first, axis=1)[:, 0] > slack
+        certain &= (edge[:, 0] - below > 4 * widest) & (pool >= least)
+    return value >= edge, certain | nothing
 
 
 # --- Least squares in replicates: participants and questions have effects on scores, and questions are drawn again.

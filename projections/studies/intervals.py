@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -19,28 +18,31 @@ from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, stable_order
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Estimated
-from forecast_ledger.projections.core.powers import ZERO
+from forecast_ledger.projections.core.powers import ZERO, Magnitude
 from forecast_ledger.projections.core.proportions import Between, InDoubt, Number, magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import near_column, square_shares
+from forecast_ledger.projections.studies.estimates import Near, above_least, divided, near_numbers
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
     FRACTION_BITS,
+    Draws,
     Rows,
     Totals,
     check_size,
     coverages_of,
+    drawn_coverages,
     drawn_totals,
     draws_of,
     rows_of,
     totals_of,
 )
-from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends, limits
+from forecast_ledger.projections.studies.resampling import Drawn, Units, drawn_ends, ends
 
+_CELLS = 1 << 19  # in an array: rows of the board x some replicates
 _DIGITS = 40  # of the smallest take
 _FEW = 12  # units, of which draws are often alike
 _CUT = 90  # bits: by less than 2^-90 of itself, the bound of a take with 30 digits is off
@@ -49,17 +51,30 @@ _CUT = 90  # bits: by less than 2^-90 of itself, the bound of a take with 30 dig
 class ResampledBoard(NamedTuple):
     """The boards of all replicates, shape (p, b), in the order of the board's rows.
 
-    total: 1e-9. alike: a number for each row; rows with the same number have the same scores. rank: 0 for rows without
-    a rank; certain where it is 1 or at the end of the best 5%, of rows of which something is said. prize: 1e-6. paid:
-    which rows can win a prize, shape (p,). grounds: what the rows rest on.
+    total: 1e-9. first, best: whether a row has the rank 1, and one of the best 5%; certain for rows of which something
+    is said. prize: 1e-6. paid: which rows can win a prize, shape (p,). grounds: what the rows rest on.
     """
 
     total: Drawn
-    alike: Int64Array
-    rank: Int64Array
+    first: BoolArray
+    best: BoolArray
     prize: Int64Array
     paid: BoolArray
     grounds: Grounds
+
+
+class _Counted(NamedTuple):
+    """The scores of a contest that count, what is drawn, and what the rows of the board rest on."""
+
+    units: Units
+    rows: Rows
+    grounds: Grounds
+
+
+def _counted(rules: RuleSet, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array) -> _Counted:
+    units = units_of(rules, scored)
+    rows = rows_of(rules, scored, units, board_row)
+    return _Counted(units, rows, standards_of(rules, scored, units).grounds(rows.owner, rows.unit, len(board)))
 
 
 def resample(
@@ -70,44 +85,55 @@ def resample(
     Who is ranked and who can win a prize is as on the board. board_row: the row of the board of each participant code,
     -1 without one, shape (c,). Raises Refused(out_of_range): too many participants or questions, or scores too large.
     """
-    rules, units = contest.opened.rules, units_of(contest.opened.rules, scored)
+    return _resampled(contest, scored, board, _counted(contest.opened.rules, scored, board, board_row), seed)
+
+
+def _resampled(
+    contest: Contest, scored: ContestScores, board: Sequence[BoardRow], counted: _Counted, seed: bytes
+) -> ResampledBoard:
+    rules, (units, every, grounds) = contest.opened.rules, counted
     check_size(len(board), units.size, rules.replicates)
-    drawn, which = _distinct(units.times(seed, rules.replicates))
-    every = rows_of(rules, scored, units, board_row)
-    grounds = standards_of(rules, scored, units).grounds(every.owner, every.unit, len(board))
+    times, which = _distinct(units.times(seed, rules.replicates))
     rows, alike = _without_copies(every, len(board))
-    draws = draws_of(scored, units, drawn, int(alike.max()) + 1)
-    by_take = rules.rank_by == "take"
-    for_takes = TAKES[rules.take].between is not None and (by_take or contest.opened.pool > 0)
-    totals = totals_of(rules, rows, draws) if for_takes else None
-    total = drawn_totals(rules, rows, draws) if totals is None else totals.drawn()
-    ranked, paid = np.flatnonzero([row.rank is not None for row in board]), _by_id(board)
-    rank, prize = np.zeros((2, len(board), len(drawn)), np.int64)
-    if not by_take:
-        worth = total.times(-1 if lower_is_better(rules) else 1)
-        told = np.array([not grounds.withheld[row] for row in ranked.tolist()], bool)
-        rank[ranked] = ranks(worth, alike[ranked], told, best_ranks(len(ranked)))
-    able = np.zeros(len(board), bool)
-    if totals is not None:
-        able[paid] = contest.opened.pool > 0
-        prize[paid], certain = _certain_prizes(contest, totals.take(alike[paid]))
-        coverages = coverages_of(rows, draws)
-        for number, near in _near_takes(rules, totals, coverages, np.flatnonzero(~certain)):
-            with suppress(InDoubt):
-                if by_take:
-                    rank[ranked, number] = _near_ranks(near, alike[ranked])
-                if contest.opened.pool:
-                    prize[paid, number] = _near_prizes(contest, near.rows(alike[paid]))
-                certain[number] = True
-        for number, takes in _takes(rules, totals, coverages, np.flatnonzero(~certain)):
-            for candidate in takes:
-                with suppress(InDoubt):
-                    if by_take:
-                        rank[ranked, number] = _ranked([candidate.ranking[name] for name in alike[ranked].tolist()])
-                    if contest.opened.pool:
-                        prize[paid, number] = divide(contest, candidate.paying(alike[paid].tolist()))[1]
-                    break
-    return ResampledBoard(total.take(alike).at(which), alike, rank[:, which], prize[:, which], able, grounds)
+    draws = draws_of(scored, units, times, int(alike.max()) + 1)
+    total = drawn_totals(rules, rows, draws)
+    ranked, paid, pool = np.flatnonzero([row.rank is not None for row in board]), _by_id(board), contest.opened.pool
+    told, places = np.array([not each for each in grounds.withheld], bool), (1, best_ranks(len(ranked)))
+    leads, prize = np.zeros((2, len(board), len(times)), bool), np.zeros((len(board), len(times)), np.int64)
+    by_take, has_takes = rules.rank_by == "take", TAKES[rules.take].between is not None
+    doubtful, able = list[int](), np.zeros(len(board), bool)
+    able[paid] = has_takes and pool > 0
+    for at in _blocks(len(times), len(board)):
+        worth, takes = total.at(at).times(-1 if lower_is_better(rules) else 1), None
+        if has_takes and (by_take or pool):
+            takes = _takes(rules, total.at(at), drawn_coverages(rows, draws._replace(times=times[at])))
+        if (ranking := takes if by_take else worth) is not None:
+            leads[:, ranked[:, None], at] = leading(ranking, alike[ranked], told[ranked], places)
+        if takes is not None and pool:
+            amounts, certain = _near_prizes(contest, takes.near.take(alike[paid]))
+            prize[paid[:, None], at] = amounts
+            doubtful += at[~certain].tolist()
+    for at in _blocks(len(doubtful), len(board)):
+        replicates = int64_array(doubtful)[at]
+        prize[paid[:, None], replicates] = _prizes(contest, rows, draws._replace(times=times[replicates]), alike[paid])
+    first, best = leads[:, :, which]
+    return ResampledBoard(_each(total, alike, which), first, best, _at(prize, which), able, grounds)
+
+
+def _blocks(columns: int, rows: int) -> Iterator[Int64Array]:
+    """Yield the indices of columns, so many at a time that arrays are not large."""
+    size = max(_CELLS // max(rows, 1), 1)
+    return (np.arange(begin, min(begin + size, columns)) for begin in range(0, columns, size))
+
+
+def _each(total: Drawn, alike: Int64Array, which: Int64Array) -> Drawn:
+    """Return the totals of all rows in all replicates; what is kept as it is needs no copy."""
+    rows = total if len(total.defined) == len(alike) else total.take(alike)
+    return rows if rows.defined.shape[1] == len(which) else rows.at(which)
+
+
+def _at(prize: Int64Array, which: Int64Array) -> Int64Array:
+    return prize if prize.shape[1] == len(which) else prize[:, which]
 
 
 def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:
@@ -154,136 +180,124 @@ def _by_id(board: Sequence[BoardRow]) -> Int64Array:
     return int64_array(sorted(able, key=lambda number: board[number].participant))
 
 
-def ranks(worth: Drawn, alike: Int64Array, told: BoolArray, best: int) -> Int64Array:
-    """Return the ranks 1, 2, 2, 4 in each replicate, the largest number first, shape (p, b); undefined ones are last.
+def leading(worth: Drawn, alike: Int64Array, told: BoolArray, places: Sequence[int]) -> BoolArray:
+    """Return whether a row is among the first in each replicate, the largest number first, shape (places, p, b).
 
-    alike: the rows of `worth` that are compared, shape (p,). Those whose order floats leave open share the first of
-    their ranks, unless one of them is `told`, shape (p,), and that rank is 1 or some are within `best` and not all.
+    A row is among the first n if fewer than n numbers are larger; undefined ones are last. alike: the rows of `worth`
+    that are compared, shape (p,). places: each at most p. Where floats leave open who is among the first, all of those
+    are said to be, unless one of them is `told`, shape (p,).
     """
-    near, name = worth.near.take(alike), np.where(worth.defined[alike], alike[:, None], -1).astype(np.int32)
-    lowest = near.value.min(initial=0) - 8 * near.guard.max(initial=0) - 1
-    value = np.where(name < 0, lowest, near.value)
-    order = np.argsort(-value, axis=0, kind="stable")
-    ordered, close = np.take_along_axis(value, order, axis=0), np.zeros_like(order, bool)
-    close[1:] = ordered[:-1] - ordered[1:] <= 2 * near.guard.max(axis=0, initial=0)
-    in_order = np.maximum.accumulate(np.where(close, 0, np.arange(1, len(value) + 1)[:, None]), axis=0)
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, in_order, axis=0)
-    edges = in_order[sorted({0, best - 1} & {*range(len(value))})]
-    del near, value, order, ordered, close, in_order  # large
-    for first in edges:
-        _decide(worth, rank, name, first, told)
-    return rank
-
-
-def _decide(worth: Drawn, rank: Int64Array, name: NDArray[np.int32], first: Int64Array, told: BoolArray) -> None:
-    """Put those apart who share a rank only because their numbers are near each other, if one of them is told.
-
-    first: the rank that they share in each replicate, shape (b,).
-    """
-    shared = rank == first
-    alike = np.where(shared, name, len(worth.defined)).min(axis=0) == np.where(shared, name, -1).max(axis=0)
-    tied = list[tuple[int, Int64Array]]()
-    columns_of: defaultdict[int, list[int]] = defaultdict(list)
-    for column in np.flatnonzero(shared[told].any(axis=0) & ~alike).tolist():
-        rows = np.flatnonzero(shared[:, column])
-        tied.append((column, rows))
-        for row in {*name[rows, column].tolist()}:
-            columns_of[row].append(column)
-    exact = {row: dict(zip(at, worth.exact(row, int64_array(at)), strict=True)) for row, at in columns_of.items()}
-    for column, rows in tied:
-        numbers = [exact[row][column] for row in name[rows, column].tolist()]
-        rank[rows, column] += int64_array(_ranked(numbers)) - 1
-
-
-def _ranked(numbers: Sequence[Number]) -> list[int]:
-    """Return the ranks 1, 2, 2, 4 of numbers of any size, the largest first. Raises InDoubt if bounds leave a doubt."""
-    result, rank = [0] * len(numbers), 0
-    order = sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True)
-    for position, number in enumerate(order):
-        if not position or numbers[number] != numbers[order[position - 1]]:
-            rank = position + 1
-        result[number] = rank
+    result = np.zeros((len(places), len(alike), worth.defined.shape[1]), bool)
+    if not len(alike):
+        return result
+    defined = worth.defined.T[:, alike]
+    value = np.where(defined, worth.near.value.T[:, alike], -np.inf)
+    guard = np.where(defined, worth.near.guard.T[:, alike], 0)
+    low, high = value - guard, value + guard
+    name = np.where(defined, alike, -1)
+    for number, place in enumerate(places):
+        least, most = (np.partition(ends, -place, axis=1)[:, -place, None] for ends in (low, high))
+        sure, near = low > most, (high >= least) & (low <= most)
+        result[number] = (sure | near).T
+        known = np.where(near, name, len(worth.defined)).min(axis=1) == np.where(near, name, -2).max(axis=1)
+        known |= (least == most)[:, 0] & ~(near & (guard > 0)).any(axis=1)
+        doubtful = np.flatnonzero(near[:, told].any(axis=1) & ~known)
+        for column, rows, numbers in _exactly(worth, name, near, doubtful):
+            edge = sorted(numbers, reverse=True)[place - 1 - int(sure[column].sum())]
+            result[number, rows, column] = [each >= edge for each in numbers]
     return result
 
 
-def _certain_prizes(contest: Contest, totals: Totals) -> tuple[Int64Array, BoolArray]:
-    """Return prizes, 1e-6, and in which replicates they are certain: of squares, if there is no least prize."""
-    rules, unit = contest.opened.rules, contest.opened.payable_unit
-    if rules.take != "positive_square" or rules.rank_by == "take" or rules.least_prize_micros:
-        return np.zeros(totals.defined.shape, np.int64), np.zeros(totals.defined.shape[1], bool)
-    counts, certain = square_shares(totals.fixed.near(), contest.opened.pool // unit)
-    return counts * unit, certain
+def _exactly(
+    worth: Drawn, name: Int64Array, near: BoolArray, columns: Int64Array
+) -> Iterator[tuple[int, Int64Array, list[Any]]]:
+    """Yield replicates, the rows that are near in each, and their numbers to compare; undefined ones are the least."""
+    columns_of: defaultdict[int, list[int]] = defaultdict(list)
+    for column in columns.tolist():
+        for row in {*name[column, near[column]].tolist()} - {-1}:
+            columns_of[row].append(column)
+    exact = {row: dict(zip(at, worth.exact(row, int64_array(at)), strict=True)) for row, at in columns_of.items()}
+    for column in columns.tolist():
+        rows = np.flatnonzero(near[column])
+        yield column, rows, [(row >= 0, row >= 0 and exact[row][column]) for row in name[column, rows].tolist()]
 
 
-def _near_takes(
-    rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
-) -> Iterator[tuple[int, Estimated]]:
-    """Yield, for each of some replicates, its number, and estimates of the takes, whose numbers raise InDoubt."""
-    both = [each.fixed.near() for each in (totals, coverages)]
-    for number in replicates.tolist():
-        of_each = (near_column(near, number, POINTS, _raise_doubt) for near in both)
-        takes = TAKES[rules.take].of(*of_each)
-        if takes is not None:
-            yield number, takes
+def _takes(rules: RuleSet, total: Drawn, coverage: Drawn) -> Drawn:
+    """Return numbers in proportion to the takes of each replicate; exact ones are the takes.
+
+    Powers are of totals less the largest of a replicate, so that none is too large for a float.
+    """
+    take, plus = TAKES[rules.take], np.zeros(total.near.value.shape[1])
+    if rules.take != "positive_square":
+        plus = total.near.value.max(axis=0, initial=0)
+    columns = (near_numbers(near, POINTS, less) for near, less in ((total.near, plus), (coverage.near, 0 * plus)))
+    of_each = (Estimated(*numbers, _raise_doubt) for numbers in columns)
+
+    def exact(row: int, at: Int64Array) -> list[Magnitude]:
+        pairs = zip(total.exact(row, at), coverage.exact(row, at), strict=True)
+        return [exact_take(rules, *pair) for pair in pairs]
+
+    takes = take.of(*of_each)
+    value, guard = (takes or Estimated(0 * total.near.value, 0 * total.near.value, _raise_doubt))[:2]
+    return Drawn(Near(value, guard), np.ones_like(total.defined), exact)
+
+
+def exact_take(rules: RuleSet, total: Fraction, coverage: Fraction) -> Magnitude:
+    """Return a take. total, coverage: 1e-9."""
+    worth = TAKES[rules.take].worth
+    return worth(Fraction(total, POINTS), Fraction(coverage, POINTS)) if worth else ZERO
 
 
 def _raise_doubt(rows: Int64Array) -> list[Fraction]:
     raise InDoubt(rows)
 
 
-def _near_ranks(takes: Estimated, alike: Int64Array) -> Int64Array:
-    """Return the ranks 1, 2, 2, 4 of those with these numbers. Raises InDoubt if estimates leave a doubt."""
-    names, which, counts = np.unique(alike, return_inverse=True, return_counts=True)
-    order, first = takes.rows(names).in_order(np.zeros_like(names), names, falling=True)
-    above = np.cumsum(counts[order]) - counts[order]
-    ranks = np.empty_like(names)
-    ranks[order] = np.maximum.accumulate(np.where(first, above, 0)) + 1
-    in_order: Int64Array = ranks[which]
-    return in_order
+def _near_prizes(contest: Contest, takes: Near) -> tuple[Int64Array, BoolArray]:
+    """Return the prizes of takes in order of id, 1e-6, shape (p, b), and in which replicates they are certain."""
+    rules, unit, pool = contest.opened.rules, contest.opened.payable_unit, contest.opened.pool
+    value, guard = (np.ascontiguousarray(ends.T) for ends in takes)
+    sure = np.ones(len(value), bool)
+    if rules.least_prize_micros and len(takes.value):
+        kept, sure = above_least(
+            Near(value, guard), pool, rules.least_prize_micros, at_once=rules.least_prize_passes == "one"
+        )
+        value, guard = np.where(kept, value, 0), np.where(kept, guard, 0)
+    counts, certain = divided(Near(value, guard), pool // unit)
+    return counts.T * unit, certain & sure
 
 
-def _near_prizes(contest: Contest, takes: Estimated) -> Int64Array:
-    """Return the prizes of takes in order of id, 1e-6. Raises InDoubt if estimates leave a doubt."""
-    unit, start = contest.opened.payable_unit, np.zeros(min(len(takes.values), 1), np.int64)
-    count = contest.opened.pool // unit
-    if contest.opened.rules.least_prize_micros or count >> 52:
-        raise InDoubt(count)
-    parts, certain = takes.shares(start).apportioned(start, np.full(len(start), count))
-    if not certain.all():
-        raise InDoubt(count)
-    return parts * unit
+def _prizes(contest: Contest, rows: Rows, draws: Draws, paid: Int64Array) -> Int64Array:
+    """Return the prizes of some rows, 1e-6, by bounds of takes, and where these leave a doubt, by takes."""
+    rules = contest.opened.rules
+    prizes = np.zeros((len(paid), len(draws.times)), np.int64)
+    for number, takes in _bounded_takes(rules, totals_of(rules, rows, draws), coverages_of(rows, draws)):
+        for candidate in takes:
+            with suppress(InDoubt):
+                prizes[:, number] = divide(contest, candidate(paid.tolist()))[1]
+                break
+    return prizes
 
 
-class _Takes(NamedTuple):
-    """The takes of one replicate, of those whose scores differ: bounds, or exact.
-
-    ranking: to be compared. paying: returns numbers in proportion to those of some, 0 below 1e-60 of their largest.
-    """
-
-    ranking: list[Number]
-    paying: Callable[[list[int]], list[Number]]
+_Paying = Callable[[list[int]], list[Number]]  # numbers in proportion to takes, 0 below 1e-60 of their largest
 
 
-def _takes(
-    rules: RuleSet, totals: Totals, coverages: Totals, replicates: Int64Array
-) -> Iterator[tuple[int, Iterator[_Takes]]]:
-    """Yield, for each of some replicates, its number, and bounds of the takes, and then the exact takes."""
-    columns = zip(*(each[:, replicates].T.tolist() for each in (*totals.fixed[:2], *coverages.fixed[:2])), strict=True)
-    for number, column in zip(replicates.tolist(), columns, strict=True):
+def _bounded_takes(rules: RuleSet, totals: Totals, coverages: Totals) -> Iterator[tuple[int, Iterator[_Paying]]]:
+    """Yield, for each replicate, its number, and what returns bounds of the takes of some, and then exact takes."""
+    columns = zip(*(each.T.tolist() for each in (*totals.fixed[:2], *coverages.fixed[:2])), strict=True)
+    for number, column in enumerate(columns):
         pairs = [
             ((total, total + width), (part, part + wide)) for total, width, part, wide in zip(*column, strict=True)
         ]
         yield number, _in_turn(rules, pairs, partial(_exact_takes, rules, totals, coverages, number))
 
 
-def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: Callable[[], _Takes]) -> Iterator[_Takes]:
+def _in_turn(rules: RuleSet, pairs: list[tuple[Pair, Pair]], exact: _Paying) -> Iterator[_Paying]:
     between = TAKES[rules.take].between
     if between is not None:
         takes = [between(*pair, POINTS << FRACTION_BITS) for pair in pairs]
-        ranking = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(takes))]
-        yield _Takes(ranking, lambda names: _without(_small(takes, names), ranking, names))
-    yield exact()
+        bounds = [high and Between(low, high, name) for name, (low, high) in enumerate(_integers(takes))]
+        yield lambda names: _without(_small(takes, names), bounds, names)
+    yield exact
 
 
 def _integers(pairs: Sequence[Any]) -> list[Pair]:
@@ -309,13 +323,12 @@ def _small(pairs: Sequence[Any], names: list[int]) -> set[int]:
     return {name for name in names if pairs[name][1].adjusted() <= largest - 60}
 
 
-def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int) -> _Takes:
-    worth, at = TAKES[rules.take].worth, int64_array([number])
-    takes = []
-    for name in range(len(totals.defined)):
-        [total], [covered] = totals.exact(name, at), coverages.exact(name, at)
-        takes.append(worth(Fraction(total, POINTS), Fraction(covered, POINTS)) if worth else ZERO)
-    return _Takes(takes, lambda names: [*magnitudes_to_integers([takes[name] for name in names])])
+def _exact_takes(rules: RuleSet, totals: Totals, coverages: Totals, number: int, names: list[int]) -> list[Number]:
+    at = int64_array([number])
+    takes = {
+        name: exact_take(rules, *totals.exact(name, at), *coverages.exact(name, at)) for name in dict.fromkeys(names)
+    }
+    return [*magnitudes_to_integers([takes[name] for name in names])]
 
 
 _BEST = 20  # the best 5%: one in so many
@@ -370,9 +383,9 @@ def intervals(
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
         return BoardIntervals([], NO_SETS)
-    units, sets = units_of(rules, scored), board_rank_sets(contest, scored, board, board_row, seed)
-    rows = rows_of(rules, scored, units, board_row)
-    grounds = standards_of(rules, scored, units).grounds(rows.owner, rows.unit, len(board))
+    sets = board_rank_sets(contest, scored, board, board_row, seed)
+    counted = _counted(rules, scored, board, board_row)
+    grounds = counted.grounds
     every = [
         Interval(row, clusters, withheld, None, sets.allowed.get(number), None, None, None)
         for number, (row, clusters, withheld) in enumerate(
@@ -382,21 +395,30 @@ def intervals(
     told = np.flatnonzero([not withheld for withheld in grounds.withheld])
     if not len(told):
         return BoardIntervals(every, sets)
-    drawn = resample(contest, scored, board, board_row, seed)
-    levels, last = grounds.levels(rules.level_ppm)[told], best_ranks(sum(row.rank is not None for row in board))
-    scores = drawn_ends(drawn.total.take(told), levels)
-    for number, level, score in zip(told.tolist(), levels.tolist(), scores, strict=True):
+    drawn = _resampled(contest, scored, board, counted, seed)
+    levels = grounds.levels(rules.level_ppm)[told]
+    scores, prizes = drawn_ends(drawn.total.take(told), levels), _prize_ends(drawn.prize, told, levels)
+    for number, score, prize in zip(told.tolist(), scores, prizes, strict=True):
         if withheld := grounds.withheld_of(number, score):
             every[number] = every[number]._replace(withheld=withheld)
             continue
-        rank = None if board[number].rank is None else drawn.rank[number]
+        is_ranked = board[number].rank is not None
         every[number] = every[number]._replace(
             score=score,
-            first=None if rank is None else _share(rank == 1),
-            best=None if rank is None else _share(rank <= last),
-            prize=_ends(drawn.prize[number], level) if drawn.paid[number] else None,
+            first=_share(drawn.first[number]) if is_ranked else None,
+            best=_share(drawn.best[number]) if is_ranked else None,
+            prize=prize if drawn.paid[number] else None,
         )
     return BoardIntervals(every, sets)
+
+
+def _prize_ends(prize: Int64Array, rows: Int64Array, levels: Int64Array) -> list[tuple[int, int]]:
+    """Return the ends of the prizes of some rows, at the level of each."""
+    found = dict[int, tuple[int, int]]()
+    for level in np.unique(levels).tolist():
+        own = rows[levels == level]
+        found |= zip(own.tolist(), ends(prize[own], level), strict=True)
+    return [found[row] for row in rows.tolist()]
 
 
 def best_ranks(ranked: int) -> int:
@@ -406,11 +428,6 @@ def best_ranks(ranked: int) -> int:
     [1, 1, 2, 2, 3]
     """
     return -(-ranked // _BEST)
-
-
-def _ends(values: Int64Array, level_ppm: int) -> Ends:
-    bounds = limits(values, level_ppm)
-    return bounds.least, bounds.greatest
 
 
 def _share(replicates: BoolArray) -> int:

@@ -21,7 +21,18 @@ from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import Near, above_root, least_sums, ratios, rough, rows_of_floats
+from forecast_ledger.projections.studies.estimates import (
+    QUANTILES,
+    Near,
+    above_root,
+    least_sums,
+    ratios,
+    rough,
+    rows_of_floats,
+    square_of,
+    squares_apart,
+    squares_beside,
+)
 from forecast_ledger.projections.studies.flips import FLIPS, UNIT, statistic, statistics, step_down
 from forecast_ledger.projections.studies.replicates import MOST_NUMBERS, Draws, Integers, Rows, draws_of, rows_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS, Drawn, order_statistics
@@ -33,7 +44,6 @@ _ONE = {"weight": WEIGHT, "covered": GRAIN * _SCALE, "questions": 1}  # of the s
 _NUMBERS = 1 << 18  # in an array: pairs of a row at a time x replicates
 _CELLS = 1 << 19  # in an array: some rows x all rows
 _EXTREMES = 4  # rows with the largest sums, and as many with the smallest
-_QUANTILES = np.array([0, 0.002, 0.01, 0.05, 0.2, 0.5])  # shares of the pairs of a row that may be looked at everywhere
 _LEAST = GRAIN // POINTS  # of the root of a sum of squares: 1e-9 points, so that roundings are no differences
 
 
@@ -297,22 +307,22 @@ class _Pairs:
         `least.floor`. By the inequality of Cauchy and Schwarz, (s - t)² <= (s² / x² + t² / y²) (x² + y²), so that a
         large statistic needs a row whose own sum is large beside its size, or rows that are near each other.
         """
-        size = np.maximum(self._rows.size, _LEAST) * (1 + 2.0**-40)
-        own = ((np.abs(self._turned.value) + self._turned.guard) / size) ** 2
+        size = np.maximum(self._rows.size, _LEAST)
+        own = squares_beside(self._turned, size)
         look, everywhere, every = rough(self._turned), np.arange(len(self._flips.T)), np.arange(self.people)
         for block in self._blocks():
             rows = every[block]
             norm = self._rows.distances_from(block, _LEAST)
-            apart = np.maximum(norm.low, 0) ** 2 / (size[block] ** 2 + (size.T) ** 2) * (1 - 2.0**-30)
+            apart = squares_apart(norm, size[block], size.T)
             kept = np.ones(apart.shape, bool)
             if below is not None:
                 kept = ~self._above(rows[:, None], every, norm, below)
             kept[rows - block.start, rows] = False
-            cuts = np.quantile(apart, _QUANTILES, axis=1, method="lower").T
+            cuts = np.quantile(apart, QUANTILES, axis=1, method="lower").T
             for number, one in enumerate(rows.tolist()):
-                need = (least.floor / UNIT) ** 2
+                need = square_of(least.floor, UNIT)
                 far = (2 * own[one] >= need * cuts[number][:, None]).sum(axis=1) * self.people
-                cut = cuts[number][np.argmin(far + _QUANTILES * (self.people * len(own[one])))]
+                cut = cuts[number][np.argmin(far + QUANTILES * (self.people * len(own[one])))]
                 wide = kept[number] & (apart[number] >= cut)
                 for others, columns in (
                     (wide, np.flatnonzero(2 * own[one] >= need * cut)),
@@ -348,7 +358,7 @@ class _Pairs:
 
     def _extremes(self, below: int | None) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Near]]:
         """Yield what `_cells` yields, of pairs of a row with a large and one with a small sum beside its size."""
-        beside = self._turned.value / np.maximum(self._rows.size, _LEAST)
+        beside = self._turned.beside(np.maximum(self._rows.size, _LEAST))
         most = min(_EXTREMES, self.people // 2)
         order = np.argpartition(beside, (most - 1, self.people - most), axis=0) if most else np.zeros((0, 0), np.int64)
         for low in range(most):

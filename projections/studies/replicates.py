@@ -333,16 +333,32 @@ def drawn_totals(rules: RuleSet, rows: Rows, draws: Draws) -> Drawn:
         number = _INTEGERS[divisor](rows, draws, None) * (WEIGHT // _UNITS[divisor])
         if floored:
             number = np.maximum(number, rules.least_coverage * WEIGHT)
-    sums = drawn_estimates(rows.owner, rows.unit, rows.score.estimates(), draws.people, draws.times.T)
-    near = sums.over(number)
-    check_range(int(np.abs(near.value).max(initial=0)))
-    exact = _exactly(partial(_total, rules, draws), rows, draws)
-    return Drawn(near, np.broadcast_to(number != 0, near.value.shape), exact)
+    totals = _estimated(partial(_total, rules, draws), rows, draws, rows.score, number)
+    check_range(int(np.abs(totals.near.value).max(initial=0)))
+    return totals
 
 
 def coverages_of(rows: Rows, draws: Draws) -> Totals:
     """Return the weighted mean coverage over all questions drawn."""
-    return _drawn(lambda of: (of("covered"), of("every")), rows, draws)
+    return _drawn(_coverage, rows, draws)
+
+
+def drawn_coverages(rows: Rows, draws: Draws) -> Drawn:
+    """Return what `coverages_of` returns for comparisons: floats say it nearly."""
+    return _estimated(_coverage, rows, draws, rows.covered, draws.every()[None])
+
+
+def _coverage(of: Of[_N]) -> tuple[_N, _N]:
+    return of("covered"), of("every")
+
+
+def _estimated(
+    quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws, summed: Weighted, divisor: Int64Array
+) -> Drawn:
+    """Return a quotient of sums in every replicate. summed: what is added up. divisor: shape (p, b) or (1, b)."""
+    sums = drawn_estimates(rows.owner, rows.unit, summed.estimates(), draws.people, draws.times.T)
+    near = sums.over(divisor)
+    return Drawn(near, np.broadcast_to(divisor != 0, near.value.shape), _exactly(quotient, rows, draws))
 
 
 def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:

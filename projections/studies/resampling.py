@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.studies.estimates import Near, order_bounds
 
 _WORDS = 8  # 32-bit words in a SHA-256
+_ROWS = 256  # whose order statistics are found at a time
 _RANGE = 1 << 32  # values of a word
 _KEPT = 1 << 14  # digests of one call that are kept for the next ones: 512 KiB
 
@@ -194,11 +195,14 @@ class Limits(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Numbers in replicates, shape (p, b). exact: returns those of a row in some replicates; they must be defined."""
+    """Numbers in replicates, shape (p, b). exact: returns those of a row in some replicates; they must be defined.
+
+    Exact ones are fractions, or, of takes, magnitudes, to which estimates are in proportion.
+    """
 
     near: Near
     defined: BoolArray
-    exact: Callable[[int, Int64Array], Sequence[Fraction]]
+    exact: Callable[[int, Int64Array], Sequence[Any]]
 
     def times(self, sign: int) -> "Drawn":
         """Return the numbers times 1 or -1."""
@@ -258,8 +262,10 @@ def drawn_ends(drawn: Drawn, levels: Int64Array) -> list[Ends]:
     result: list[Ends] = [None] * len(whole)
     for level in np.unique(levels[whole]).tolist():
         rows = np.flatnonzero(whole & (levels == level))
-        for row, limits_of_row in zip(rows.tolist(), _ends(drawn.take(rows), level), strict=True):
-            result[row] = limits_of_row
+        for begin in range(0, len(rows), _ROWS):
+            some = rows[begin : begin + _ROWS]
+            for row, limits_of_row in zip(some.tolist(), _ends(drawn.take(some), level), strict=True):
+                result[row] = limits_of_row
     for row in np.flatnonzero(~whole & drawn.defined.any(axis=1)).tolist():
         [result[row]] = _ends(drawn.defined_of(row)[0], int(levels[row]))
     return result

@@ -121,13 +121,16 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
     tallies = tallies_over_time(facts, opened, scored, size)
     for number, (_, tally) in zip([*range(size, answers, size), answers], tallies, strict=True):
-        rows = {row.participant: row for row in leaderboard.board(facts, opened, tally)}
+        boards = leaderboard.boards(facts, leaderboard.standings_of(facts, [contest], [opened], [tally]))
+        rows = {boards.labels[person]: row for row, person in enumerate(boards.person.tolist())}
         for line, name in enumerate(names):
             row = rows.get(name)
-            led[name] = 0 if row is None or row.rank != 1 else led[name] or number
+            rank = None if row is None else int(boards.rank[row]) or None
+            led[name] = led[name] or number if rank == 1 else 0
             if row is not None:
-                score = format_fixed(round_to_points(row.score), POINTS, least=9)
-                shown.append({"answered": number, "participant": name, "score": score, "rank": row.rank})
+                [total] = boards.total.exact(np.array([row]))
+                score = format_fixed(round_to_points(total), POINTS, least=9)
+                shown.append({"answered": number, "participant": name, "score": score, "rank": rank})
                 values.append({"row": line, "answered": number, "score": float(score)})
     steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
     step = next(step for step in steps if step * MOST_TICKS >= answers)

@@ -16,12 +16,14 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.proportions import apportion
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.studies import intervals, replicates
-from forecast_ledger.projections.studies.estimates import Near, drawn_estimates
+from forecast_ledger.projections.studies.estimates import Near, above_least, divided, drawn_estimates
 from forecast_ledger.projections.studies.replicates import Draws, Rows, Weighted
 from forecast_ledger.projections.studies.resampling import Drawn, drawn_ends, drawn_limits
 from forecast_ledger.projections.tables.catalogue import Projections
@@ -296,22 +298,42 @@ def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
 @pytest.mark.parametrize(
     ("told", "places", "expected"),
     [
-        ((0, 1, 2, 3), 3, [1, 2, 3, 4]),
-        ((0, 1, 2, 3), 2, [1, 2, 3, 3]),
-        ((2,), 3, [1, 1, 3, 4]),
-        ((1,), 3, [1, 2, 3, 3]),
-        ((), 3, [1, 1, 3, 3]),
+        ((0, 1, 2, 3), 3, (1, 3)),
+        ((0, 1, 2, 3), 2, (1, 2)),
+        ((2,), 3, (2, 3)),
+        ((1,), 3, (1, 4)),
+        ((), 3, (2, 4)),
     ],
 )
-def test_ranks_are_decided_exactly_where_somebody_is_told_of_them(
-    told: tuple[int, ...], places: int, expected: list[int]
+def test_who_is_among_the_first_is_decided_exactly_where_somebody_is_told_of_it(
+    told: tuple[int, ...], places: int, expected: tuple[int, int]
 ) -> None:
     """Floats say that two are about 3 and two about 1; the exact numbers are 3, 2.9, 1.1 and 1."""
     exact = [Fraction(3), Fraction("2.9"), Fraction("1.1"), Fraction(1)]
     near = Near(np.array([[3.0], [3.0], [1.0], [1.0]]), np.full((4, 1), 0.25))
     worth = Drawn(near, np.ones((4, 1), bool), lambda row, at: [exact[row]] * len(at))
-    found = intervals.ranks(worth, np.arange(4), np.isin(np.arange(4), told), places)
-    assert found[:, 0].tolist() == expected
+    found = intervals.leading(worth, np.arange(4), np.isin(np.arange(4), told), (1, places))
+    assert [each[:, 0].tolist() for each in found] == [[row < count for row in range(4)] for count in expected]
+
+
+@pytest.mark.parametrize(("passes", "least"), [("many", 0), ("many", 9), ("one", 9), ("one_by_one", 9)])
+def test_pools_are_divided_by_floats_as_by_integers_where_that_is_certain(passes: str, least: int) -> None:
+    """Of small integers, often equal, so that remainders are equal, and numbers at the edge of a least prize."""
+    random, sure = Random(least), 0
+    takes = [[random.randrange(12) for _ in range(6)] for _ in range(times(300))]
+    near = Near(np.array(takes, np.float64), np.full((len(takes), 1), 2.0**-30))
+    kept, is_kept = above_least(near, 100, least, at_once=passes == "one")
+    counts, is_divided = divided(Near(np.where(kept, near.value, 0), near.guard), 100)
+    for row, own in enumerate(takes):
+        if is_kept[row]:
+            worth = PASSES[passes]([*own], 100, least)
+            assert [each > 0 for each in worth] == [
+                bool(use and each) for use, each in zip(kept[row], own, strict=True)
+            ]
+            if is_divided[row]:
+                assert counts[row].tolist() == apportion(100, worth)
+                sure += 1
+    assert len(takes) // 9 < sure < len(takes)
 
 
 def test_estimates_of_drawn_sums_are_within_their_guards() -> None:
