@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from itertools import filterfalse
 from pathlib import Path
@@ -517,8 +517,9 @@ def _shown(value: Any) -> str:
 # --- the file
 
 
+@cache
 def kept() -> dict[str, Digests]:
-    """The digests in the file; tables without rows are written once for all histories."""
+    """The digests in the file, which is read once; tables without rows are written once for all histories."""
     said = json.loads(KEPT.read_bytes())
     empty = {
         table: TableSummary(version, 0, digest) for table, (version, digest) in said.pop("tables without rows").items()

@@ -55,7 +55,8 @@ class Book:
         self.contests: dict[str, Contest] = {}
         self.attempts: dict[Key, list[Attempt]] = {}
         self.taken: set[Key] = set()
-        self._told: dict[tuple[str, int], int] = {}  # stays valid, because a log is only appended to
+        self._movements: dict[tuple[str, str], list[tuple[int, int, Event]]] = {}  # of the log, by account
+        self._quotes: dict[str, list[tuple[int, Event, Event]]] = {}  # of the log, by question
 
     # --- what is there, as of a log position or an instant
 
@@ -72,29 +73,21 @@ class Book:
 
         None counts from before the movement that precedes it in the log, nor a trade from before its price was known.
         """
-        latest: int | None = None
-        for number, event in enumerate(self.log[:after], 1):
-            if event["type"] in MOVEMENTS and (event["contest"], event["participant"]) == (contest, participant):
-                latest = event["at"] if latest is None else max(latest, event["at"])
-                if event["type"] in TRADES:
-                    latest = max(latest, self.known_from(event["question"], event["quote"]))
-                yield number, latest, event
+        for each in self._movements.get((contest, participant), [])[:]:
+            if after is None or each[0] <= after:
+                yield each
 
     def known_from(self, question: str, number: int) -> int:
         """Since when the quote of a log position is known: no earlier than the question's quotes before it."""
-        if (question, number) not in self._told:
-            asked = [e for e in self.log[:number] if question in (q["question"] for q in e.get("quotes", []))]
-            self._told[question, number] = max(int(event["at"]) for event in asked)
-        return self._told[question, number]
+        return max(int(event["at"]) for position, event, _ in self._quotes[question] if position <= number)
+
+    def quotes(self, question: str, after: int | None = None) -> list[tuple[int, Event, Event]]:
+        """The question's quotes, up to a log position: log position, event, its own part."""
+        return [each for each in self._quotes.get(question, []) if after is None or each[0] <= after]
 
     def quote(self, question: str) -> tuple[int, Event, Event] | None:
-        """The question's last quote: log position, event, its own part."""
-        for number in range(len(self.log), 0, -1):
-            event = self.log[number - 1]
-            for each in event.get("quotes", []):
-                if each["question"] == question:
-                    return number, event, each
-        return None
+        """The question's last quote."""
+        return next(reversed(self._quotes.get(question, [])), None)
 
     def complete(self, contest: str) -> bool:
         """Somebody plays, everybody's first decision is taken, and nothing is open."""
@@ -658,8 +651,22 @@ class Book:
         return [each for each in self.contests.values() if each.trading and each.trading["cohorts"] == "weekly"]
 
     def _recorded(self, *events: Event) -> list[Event]:
-        self.log.extend(events)
+        for event in events:
+            self.log.append(event)
+            number = len(self.log)
+            for each in event.get("quotes", []):
+                self._quotes.setdefault(each["question"], []).append((number, event, each))
+            if event["type"] in MOVEMENTS:
+                movements = self._movements.setdefault(_of(event), [])
+                movements.append(
+                    (number, max([self._counts_from(event), *(each[1] for each in movements[-1:])]), event)
+                )
         return list(events)
+
+    def _counts_from(self, event: Event) -> int:
+        """The instant from which a movement counts, by itself."""
+        at = int(event["at"])
+        return max(at, self.known_from(event["question"], event["quote"])) if event["type"] in TRADES else at
 
 
 def _event(kind: str, at: int, **fields: Any) -> Event:

@@ -8,8 +8,7 @@ and 10.
 import json
 import re
 from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -257,7 +256,7 @@ class Account:
 
     def _settled(self, position: Position, kind: str, event: Event) -> None:
         assert (position.shares, position.cost) == (event["shares"], event["cost"])
-        position.before = deepcopy(position)
+        position.before = replace(position)
         position.status = kind
         if kind == "settled":
             self.cash += event["proceeds"]

@@ -118,18 +118,15 @@ def mark(book: Book, contest: str, position: Position, at: int, after: int | Non
     asked: Question = book.questions[position.question]
     until_close = rules["closed_marks"] == "prior"
     newest, in_order = None, True
-    for event in book.log[:after]:
-        for quote in event.get("quotes", []):
-            if quote["question"] != position.question:
-                continue
-            in_order = in_order and event["at"] <= at
-            (place, against), on = asked.place(position.outcome), event["quoted_at"]
-            price, bids = quote["prices"][place], quote.get("asks" if against else "bids")
-            if rules["marks"] == "bid" and bids and bids[place] is not None:
-                price = bids[place]
-            if price is not None and in_order and not (until_close and on >= asked.closes):
-                old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
-                newest = Mark(Fraction(ONE - price if against else price, ONE), on, old)
+    place, against = asked.place(position.outcome)
+    for _, event, quote in book.quotes(position.question, after):
+        in_order = in_order and event["at"] <= at
+        on, price, bids = event["quoted_at"], quote["prices"][place], quote.get("asks" if against else "bids")
+        if rules["marks"] == "bid" and bids and bids[place] is not None:
+            price = bids[place]
+        if price is not None and in_order and not (until_close and on >= asked.closes):
+            old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
+            newest = Mark(Fraction(ONE - price if against else price, ONE), on, old)
     return newest
 
 

@@ -100,6 +100,8 @@ def test_every_name_loads_with_nothing_imported_before() -> None:
     code = f"""
 import os
 import eventsourcing.sqlite, msgspec, numpy, pyarrow, structlog  # of others, which take most of the time
+import calendar, concurrent.futures.process, csv, difflib, email.message, hashlib, importlib.metadata
+import importlib.resources, multiprocessing.context, tempfile, tomllib, xml.parsers.expat, zipfile, zoneinfo
 for names in {groups}:
     child = os.fork()  # of an interpreter that has imported nothing of ours
     if not child:

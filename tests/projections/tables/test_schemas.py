@@ -52,7 +52,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 pytestmark = pytest.mark.usefixtures("little_is_enough", "few_draws")  # sets of ranks, with few questions too
 STORIES = ("autocast-2022",)
 SEEDS = range(times(1))
-FIRST = 3  # so many events of a type are looked at in a log
+FIRST = {"options": 1, "scored 0": 2, "traded 0": 1}  # so many events of a type are looked at in a log; three in others
 
 
 def story(name: str) -> list[Recorded]:
@@ -190,20 +190,20 @@ def changes(case: str) -> tuple[list[Recorded], list[Change]]:
     else:
         sort, seed = case.split()
         recorded = {"scored": scored, "traded": traded}[sort](int(seed))
-    return recorded, list(table_changes(recorded))
+    return recorded, list(table_changes(recorded, FIRST.get(case, 3)))
 
 
-def table_changes(recorded: Sequence[Recorded]) -> Iterator[Change]:
+def table_changes(recorded: Sequence[Recorded], first: int) -> Iterator[Change]:
     """Yield the changes of tables by the first events of each type, before and after an answer; in a long run by all.
 
-    A later event of a type changes the tables that the first few change.
+    A later event of a type changes the tables that the first few change, here or in another log.
     """
     answered_questions, seen, at = AnsweredQuestions(), Counter[tuple[type, bool]](), -1
     before, digests = dict[str, Table](), dict[str, str]()
     for number, recorded_event in enumerate(recorded):
         answered = answered_questions.take_in(recorded_event)
         seen[type(recorded_event.event), answered] += 1
-        if LONG == 1 and seen[type(recorded_event.event), answered] > FIRST:
+        if LONG == 1 and seen[type(recorded_event.event), answered] > first:
             continue
         if at != number:
             before = tables(recorded[:number])
