@@ -267,11 +267,13 @@ def _near_prizes(contest: Contest, takes: Near) -> tuple[Int64Array, BoolArray]:
 
 
 def _prizes(contest: Contest, rows: Rows, draws: Draws, paid: Int64Array) -> Int64Array:
-    """Return the prizes of some rows, 1e-6, by bounds of takes, and where these leave a doubt, by takes."""
+    """Return the prizes of some rows, 1e-6, by bounds, and where these leave a doubt, by takes."""
     rules = contest.opened.rules
-    prizes = np.zeros((len(paid), len(draws.times)), np.int64)
-    for number, takes in _bounded_takes(rules, totals_of(rules, rows, draws), coverages_of(rows, draws)):
-        for candidate in takes:
+    totals, coverages = totals_of(rules, rows, draws), coverages_of(rows, draws)
+    takes = _takes(rules, totals.drawn(), coverages.drawn())  # nearer than those of floats alone
+    prizes, certain = _near_prizes(contest, takes.near.take(paid))
+    for number, bounded in _bounded_takes(rules, totals, coverages):
+        for candidate in () if certain[number] else bounded:
             with suppress(InDoubt):
                 prizes[:, number] = divide(contest, candidate(paid.tolist()))[1]
                 break

@@ -313,6 +313,7 @@ def calls(folder: Path) -> dict[str, Call]:
                 "calibration",
                 "intervals",
                 "prizes",
+                "resolution",
                 "shares",
             )
         },
