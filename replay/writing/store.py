@@ -20,8 +20,6 @@ from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.storing import database, forks, writer
 from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.ledger.storing.instrumentation import OnMetric
-from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.projections.tables.catalogue import Projections
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -32,6 +30,10 @@ def prizes_from_log(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[s
 
     Later events do not change the prizes of a sealed board. Raises Corrupt, KeyError (no such contest).
     """
+    # Late: only a contest that is finalized needs tables, and a program that opens a ledger starts in half of the time.
+    from forecast_ledger.projections.facts.from_log import facts  # noqa: PLC0415
+    from forecast_ledger.projections.tables.catalogue import Projections  # noqa: PLC0415
+
     return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
 
 
