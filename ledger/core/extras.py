@@ -6,7 +6,10 @@ from forecast_ledger.ledger.core.errors import Unavailable, installing
 
 
 def pyarrow(what: str = "Arrow and Parquet") -> Any:
-    """Return the pyarrow module. Raises Unavailable, which says what needs it, if it is not installed."""
+    """Return the pyarrow module. what: what needs it, in the plural.
+
+    Raises Unavailable: it is not installed.
+    """
     try:
         import pyarrow as module  # noqa: PLC0415 - late: optional
     except ImportError:

@@ -60,7 +60,7 @@ def copies(place: str, count: int) -> list[str]:
     return [f"copy {number:04}" for number in range(1, count + 1)]
 
 
-def test_two_thousand_ledgers_share_three_connections(place: str) -> None:
+def test_many_ledgers_share_three_connections(place: str) -> None:
     """Each is read and written to by four threads; no thread is started, and no more than fifty hold their state.
 
     There are four hundred, in a long run two thousand.
