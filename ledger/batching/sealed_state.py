@@ -10,7 +10,15 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import to_standing
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, integers, labelled, pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    chosen,
+    compute_functions,
+    integers,
+    labelled,
+    numpy_array,
+    pyarrow,
+    row_numbers,
+)
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events
 
 # Columns that a writer does not need.
@@ -55,7 +63,7 @@ class _Forecasts:
         self._people, self._participant = labelled(table["participant"])
         self._position, self._at = integers(table["position"]), integers(table["claimed_at"])
         self._former: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by id: up to each rename, the former ones
-        self._made = np.asarray(table["made"].to_numpy(zero_copy_only=False), bool)
+        self._made = numpy_array(table["made"].combine_chunks())
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
         self._order = np.lexsort((self._position, question))
         self._ordered = self._position[self._order]
@@ -116,10 +124,10 @@ def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
     chunks = [chunk.cast(pa.large_string()) for table in columns.rows for chunk in table["command_id"].chunks]
     order = np.argsort(position, kind="stable")
-    ids, position = pa.concat_arrays(chunks).take(pa.array(order)), position[order]
+    ids, position = pa.concat_arrays(chunks).take(row_numbers(order)), position[order]
     begins = np.ones(len(ids), bool)
-    begins[1:] = compute_functions().not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
-    texts, firsts = ids.filter(pa.array(begins)).to_pylist(), position[begins].tolist()
+    begins[1:] = numpy_array(compute_functions().not_equal(ids[1:], ids[:-1]))
+    texts, firsts = ids.filter(chosen(begins)).to_pylist(), position[begins].tolist()
     recent = known.commands.recent
     if texts[0] in recent:  # the segment before ends within this command
         firsts[0] = recent.pop(texts[0]).first

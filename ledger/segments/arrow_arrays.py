@@ -5,7 +5,9 @@ functions of columns, which take a tenth of a second to import: a board is read 
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,7 @@ def is_valid(array: Any) -> Any:
 
 
 def row_numbers(rows: Any) -> Any:
-    """Return the numbers of rows, an array of integers, for `take`."""
+    """Return the numbers of rows, an array or a list of integers, for `take`."""
     return array_of_integers(rows, pyarrow().int64())
 
 
@@ -108,9 +110,39 @@ def array_of_texts(texts: Sequence[str | None]) -> Any:
     if len(data) > _MOST_BYTES:
         return pa.array(texts, pa.string())
     sizes = map(len, present if len(data) == len(joined) else map(str.encode, present))
-    ends = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum(np.fromiter(sizes, np.int32, len(texts)), out=ends[1:])
-    return _from_buffers(pa.string(), len(texts), bits, ends, data)
+    return _from_buffers(pa.string(), len(texts), bits, _ends(sizes, len(texts)), data)
+
+
+@cache
+def text_scalar(value: str) -> Any:
+    """Return a text as pyarrow's functions of columns take one beside columns."""
+    return array_of_texts([value])[0]
+
+
+def array_of_bytes(values: Sequence[bytes | None], size: int) -> Any:
+    """Return values of so many bytes each as an array; None is null. Raises ValueError: one has more or fewer bytes."""
+    bits = _valid_bits(values)
+    present = [bytes(size) if value is None else value for value in values]
+    if {*map(len, present)} - {size}:
+        raise ValueError(f"a value has not {size} bytes")
+    return _from_buffers(pyarrow().binary(size), len(values), bits, b"".join(present))
+
+
+def array_of_lists(lists: Sequence[Sequence[int | None] | None], kind: Any) -> Any:
+    """Return lists of integers as an array of this type, whose items have 64 bits; None is null.
+
+    Raises OverflowError: an integer has more than 64 bits.
+    """
+    present = [each or () for each in lists]
+    items = array_of_integers([*chain.from_iterable(present)], kind.value_type)
+    return _from_buffers(kind, len(lists), _valid_bits(lists), _ends(map(len, present), len(lists)), items=items)
+
+
+def _ends(sizes: Iterable[int], count: int) -> Any:
+    """Return where each of so many values ends, after a zero."""
+    ends = np.zeros(count + 1, np.int32)
+    np.cumsum(np.fromiter(sizes, np.int32, count), out=ends[1:])
+    return ends
 
 
 def _valid_bits(values: Sequence[Any]) -> Any:
@@ -118,15 +150,16 @@ def _valid_bits(values: Sequence[Any]) -> Any:
     return np.packbits([value is not None for value in values], bitorder="little") if None in values else None
 
 
-def _from_buffers(kind: Any, size: int, *buffers: Any) -> Any:
+def _from_buffers(kind: Any, size: int, *buffers: Any, items: Any = None) -> Any:
+    """Return an array. items: of lists."""
     pa = pyarrow()
-    return pa.Array.from_buffers(kind, size, [None if each is None else pa.py_buffer(each) for each in buffers])
+    made = [None if each is None else pa.py_buffer(each) for each in buffers]
+    return pa.Array.from_buffers(kind, size, made, children=None if items is None else [items])
 
 
 def chosen(rows: Any) -> Any:
-    """Return which rows are chosen, an array of truth values, for `filter`."""
-    pa = pyarrow()
-    return pa.Array.from_buffers(pa.bool_(), len(rows), [None, pa.py_buffer(np.packbits(rows, bitorder="little"))])
+    """Return which rows are chosen, an array or a list of truth values, for `filter`."""
+    return _from_buffers(pyarrow().bool_(), len(rows), None, np.packbits(np.asarray(rows, bool), bitorder="little"))
 
 
 def no_rows(schema: Any) -> Any:
@@ -137,6 +170,8 @@ def no_rows(schema: Any) -> Any:
 
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
+    if not len(column):  # of no parts, pyarrow's own way imports pandas
+        return np.zeros(0, np.int64)
     whole = column.combine_chunks()
     values = numpy_array(whole) if missing is None else np.where(is_valid(whole), _values(whole), missing)
     return values.astype(np.int64, copy=False)

@@ -30,7 +30,7 @@ from forecast_ledger.ledger.core.parquet_files import (
     read_struct,
     write_struct,
 )
-from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, is_valid, no_rows, numpy_array, pyarrow
 
 _MARK = b"PAR1"  # at the beginning of a file
 _DATA, _DICTIONARY = 0, 2  # types of pages
@@ -136,7 +136,7 @@ def _model(schema: Any) -> Struct:
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     file = BytesIO()
-    parquet.write_table(schema.empty_table(), file)
+    parquet.write_table(no_rows(schema), file)
     return read_struct(footer_bytes(file)[1])[0]
 
 
@@ -240,16 +240,17 @@ def _leaf(element: Struct, field: Any, column: Any) -> _Leaf:
     doi:10.14778/1920841.1920886.
     """
     name, base = field.name.encode(), int(field.nullable)
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    valid = is_valid(column)
     if not pyarrow().types.is_list(field.type):
         return _Leaf(element, [name], column.drop_null(), valid * base, base, np.zeros(len(column), np.int64), 0)
     item, items = int(field.type.value_field.nullable), column.flatten()
-    lengths = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    lengths = np.zeros(len(column), np.int64)
+    lengths[valid] = numpy_array(column.value_lengths().drop_null())
     slots = np.maximum(lengths, 1)  # of each list: one for each item, or one that says that it has none
     repeats = np.ones(int(slots.sum()), np.int64)
     repeats[np.cumsum(slots) - slots] = 0
     levels = np.repeat(valid * base, slots)
-    levels[np.repeat(lengths > 0, slots)] = base + 1 + item * items.is_valid().to_numpy(zero_copy_only=False)
+    levels[np.repeat(lengths > 0, slots)] = base + 1 + item * is_valid(items)
     return _Leaf(element, [name, b"list", b"element"], items.drop_null(), levels, base + 1 + item, repeats, 1)
 
 
@@ -297,8 +298,8 @@ def _text_bytes(values: Any) -> int:
     compute = compute_functions()
     if not pyarrow().types.is_dictionary(values.type):
         return int(compute.sum(compute.binary_length(values)).as_py() or 0)
-    counts = np.bincount(values.indices.to_numpy(), minlength=len(values.dictionary))
-    return int(counts @ compute.binary_length(values.dictionary).to_numpy(zero_copy_only=False).astype(np.int64))
+    counts = np.bincount(numpy_array(values.indices), minlength=len(values.dictionary))
+    return int(counts @ numpy_array(compute.binary_length(values.dictionary)).astype(np.int64))
 
 
 def _structs(fields: Struct, number: int) -> list[Struct]:

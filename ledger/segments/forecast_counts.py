@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.segments.arrow_arrays import integers, labelled, pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import array_of_integers, array_of_texts, integers, labelled, pyarrow
 
 _COUNTED = ("question", "participant")
 _LATEST = ("claimed_at", "recorded_at")
@@ -40,4 +40,10 @@ def count_forecasts(forecasts: Any) -> Any:
             columns[each] += [labels[label] if each == name else None for label in order]
         for which, instants in zip(latest, _LATEST, strict=True):
             columns[instants] += which[order].tolist()
-    return pyarrow().table([*columns.values()], schema=counts_schema())
+    arrays = [
+        array_of_texts(columns[field.name])
+        if field.name in _COUNTED
+        else array_of_integers(columns[field.name], field.type)
+        for field in counts_schema()
+    ]
+    return pyarrow().Table.from_arrays(arrays, schema=counts_schema())

@@ -19,6 +19,11 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, Recorded
 from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_bytes,
+    array_of_integers,
+    array_of_lists,
+    array_of_texts,
+    chosen,
     compute_functions,
     integers,
     is_valid,
@@ -26,6 +31,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     numpy_array,
     pyarrow,
     row_numbers,
+    text_scalar,
 )
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
@@ -33,6 +39,7 @@ _QUOTES = {events.PricesQuoted}
 SIDES = events.Quote.__struct_fields__[1:]
 _FORMS = ("probabilities", "cdf", "quantiles", "samples")
 _COMMAND = 16  # bytes of a command's digest
+_DIGEST = 32  # bytes of a row's digest
 _FINALIZED = events.TAGS[events.ContestFinalized]
 _encode = msgspec.json.Encoder().encode
 
@@ -85,7 +92,7 @@ def schemas() -> tuple[Any, Any, Any]:
         ("type", names),
         ("claimed_at", pa.timestamp("us", "UTC")),
         ("event", pa.string()),
-        ("digest", pa.binary(32)),
+        ("digest", pa.binary(_DIGEST)),
     ]
     sides = [(side, pa.list_(pa.int64())) for side in SIDES]
     quotes = [("position", pa.int64()), ("place", pa.int32()), ("question", names), *sides]
@@ -126,19 +133,19 @@ def made_columns(first: int, fields: ForecastFields) -> SegmentColumns:
     of_forecasts, *of_nothing = schemas()
     nothing, digests = pa.nulls(count, pa.string()), "".join([text[-2 * _COMMAND :] for text in fields.commands])
     columns = [
-        pa.array(np.arange(first, first + count)),
+        row_numbers(np.arange(first, first + count)),
         _instants(np.full(count, fields.recorded_at)),
-        pa.repeat(pa.scalar(False), count),
-        pa.repeat(pa.scalar(True), count),
+        chosen(np.zeros(count)),
+        chosen(np.ones(count)),
         nothing,
-        pa.array(fields.command_ids, pa.string()),
+        array_of_texts(fields.command_ids),
         pa.Array.from_buffers(pa.binary(_COMMAND), count, [None, pa.py_buffer(bytes.fromhex(digests))]),
         _names(fields.question),
         _names(fields.participant),
-        _instants(np.array(fields.at, np.int64)),
-        pa.repeat(pa.scalar(True), count),
+        _instants(fields.at),
+        chosen(np.ones(count)),
         *_made_numbers(fields, of_forecasts.field("numbers").type),
-        _instants(pa.nulls(count, pa.int64())),
+        pa.nulls(count, of_forecasts.field("until").type),
         nothing,
     ]
     return SegmentColumns(pa.Table.from_arrays(columns, schema=of_forecasts), *map(no_rows, of_nothing))
@@ -148,16 +155,15 @@ def _made_numbers(fields: ForecastFields, kind: Any) -> tuple[Any, Any]:
     """Return the form and the numbers of each forecast. kind: of the numbers."""
     pa, count, yes = pyarrow(), len(fields.at), np.array(fields.units, np.int64)
     if not fields.measured:
-        both = pa.array(np.stack([yes, PROBABILITY - yes], 1).reshape(-1))
-        offsets = pa.array(np.arange(0, 2 * count + 1, 2, dtype=np.int32))
-        return _names([_FORMS[0]]).take(pa.array(np.zeros(count, np.int8))), pa.ListArray.from_arrays(
-            offsets, both, kind
-        )
+        both = row_numbers(np.stack([yes, PROBABILITY - yes], 1).reshape(-1))
+        offsets = row_numbers(np.arange(0, 2 * count + 1, 2)).cast(pa.int32())
+        form = _names([_FORMS[0]]).take(row_numbers(np.zeros(count, np.int64)))
+        return form, pa.ListArray.from_arrays(offsets, both, kind)
     given = [
         fields.measured.get(index, (_FORMS[0], (each, PROBABILITY - each))) for index, each in enumerate(fields.units)
     ]
     forms, numbers = zip(*given, strict=True)
-    return _names(forms), pa.array(numbers, pa.list_(pa.int64())).cast(kind)
+    return _names(forms), array_of_lists(numbers, kind)
 
 
 def join(parts: list[SegmentColumns]) -> SegmentColumns:
@@ -202,21 +208,20 @@ def _question_order(column: Any) -> Any:
 
 
 def _frame(records: Sequence[Recorded]) -> list[Any]:
-    pa, said = pyarrow(), [recorded.provenance for recorded in records]
+    said = [recorded.provenance for recorded in records]
     return [
-        pa.array([recorded.position for recorded in records], pa.int64()),
+        array_of_integers([recorded.position for recorded in records], pyarrow().int64()),
         _instants([recorded.recorded_at for recorded in records]),
-        pa.array([recorded.imported is True for recorded in records], pa.bool_()),
-        pa.array([recorded.normal is True for recorded in records], pa.bool_()),
-        pa.array([None if each is UNSET else _encode(each).decode() for each in said], pa.string()),
-        pa.array([recorded.command_id for recorded in records], pa.string()),
-        pa.array([bytes.fromhex(recorded.command) for recorded in records], pa.binary(_COMMAND)),
+        chosen([recorded.imported is True for recorded in records]),
+        chosen([recorded.normal is True for recorded in records]),
+        array_of_texts([None if each is UNSET else _encode(each).decode() for each in said]),
+        array_of_texts([recorded.command_id for recorded in records]),
+        array_of_bytes([bytes.fromhex(recorded.command) for recorded in records], _COMMAND),
     ]
 
 
 def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
     """Return the columns of forecasts and withdrawals, question after question in order of ids."""
-    pa = pyarrow()
     made: list[Any] = [recorded.event for recorded in records]
     forms = [next((form for form in _FORMS if getattr(event, form, ())), None) for event in made]
     attested = [getattr(event, "attestation", None) for event in made]
@@ -225,16 +230,16 @@ def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
         _names([event.question for event in made]),
         _names([event.participant for event in made]),
         _instants([event.at for event in made]),
-        pa.array([type(event) is events.ForecastMade for event in made], pa.bool_()),
+        chosen([type(event) is events.ForecastMade for event in made]),
         _names(forms),
-        pa.array(
+        array_of_lists(
             [None if form is None else getattr(event, form) for form, event in zip(forms, made, strict=True)],
-            pa.list_(pa.int64()),
-        ).cast(schema.field("numbers").type),
+            schema.field("numbers").type,
+        ),
         _instants([getattr(event, "until", None) for event in made]),
-        pa.array([None if each is None else _encode(each).decode() for each in attested], pa.string()),
+        array_of_texts([None if each is None else _encode(each).decode() for each in attested]),
     ]
-    return _by_question(pa.Table.from_arrays(columns, schema=schema))
+    return _by_question(pyarrow().Table.from_arrays(columns, schema=schema))
 
 
 def _has_columns(event: Any) -> bool:
@@ -249,48 +254,44 @@ def _within_64_bits(event: Any) -> bool:
 
 def _quotes(records: Sequence[Recorded], schema: Any) -> Any:
     """Return the columns of quotes, question after question in order of ids."""
-    pa = pyarrow()
     events_of: list[Any] = [recorded.event for recorded in records]
     quotes = [quote for event in events_of for quote in event.quotes]
     counts = [len(event.quotes) for event in events_of]
     columns = [
-        pa.array(np.repeat(np.array([recorded.position for recorded in records], np.int64), counts)),
-        pa.array([index for count in counts for index in range(count)], pa.int32()),
+        row_numbers(np.repeat(np.array([recorded.position for recorded in records], np.int64), counts)),
+        row_numbers([index for count in counts for index in range(count)]).cast(schema.field("place").type),
         _names([quote.question for quote in quotes]),
         *(_lists([getattr(quote, side) for quote in quotes], schema.field(side)) for side in SIDES),
     ]
-    return _by_question(pa.Table.from_arrays(columns, schema=schema))
+    return _by_question(pyarrow().Table.from_arrays(columns, schema=schema))
 
 
 def _lists(numbers: Sequence[Sequence[int | None]], field: Any) -> Any:
     """Return lists of numbers as an array; empty ones are null if the field may be."""
-    return pyarrow().array([each or None for each in numbers] if field.nullable else numbers, field.type)
+    return array_of_lists([each or None for each in numbers] if field.nullable else numbers, field.type)
 
 
 def _others(rows: Sequence[tuple[Recorded, str]], schema: Any) -> Any:
-    pa = pyarrow()
     records = [recorded for recorded, _ in rows]
     sealed = [recorded.digest if type(recorded.event) is events.ContestFinalized else None for recorded in records]
     columns = [
         *_frame(records),
         _names([events.TAGS[type(recorded.event)] for recorded in records]),
         _instants([recorded.event.at for recorded in records]),
-        pa.array([text for _, text in rows], pa.string()),
-        pa.array([None if digest is None else bytes.fromhex(digest) for digest in sealed], pa.binary(32)),
+        array_of_texts([text for _, text in rows]),
+        array_of_bytes([None if digest is None else bytes.fromhex(digest) for digest in sealed], _DIGEST),
     ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pyarrow().Table.from_arrays(columns, schema=schema)
 
 
 def _names(texts: Sequence[str | None]) -> Any:
     """Return texts as a dictionary array; its labels are in order of their first use."""
-    pa = pyarrow()
-    return pa.array(texts, pa.string()).dictionary_encode()
+    return array_of_texts(texts).dictionary_encode()
 
 
 def _instants(micros: Any) -> Any:
-    """Return µs, a sequence or an array, as instants."""
-    pa = pyarrow()
-    return pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    """Return µs, an array or a list in which None is null, as instants."""
+    return array_of_integers(micros, pyarrow().timestamp("us", "UTC"))
 
 
 AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the caches of a processor
@@ -391,7 +392,7 @@ def _with_quoted_ids(table: Any) -> Any:
     pa, table = pyarrow(), table.combine_chunks()
     for name in {"question", "participant"} & {*table.schema.names}:
         ids = table[name].combine_chunks()
-        labels = pa.array([_encode(label).decode() for label in ids.dictionary.to_pylist()], pa.string())
+        labels = array_of_texts([_encode(label).decode() for label in ids.dictionary.to_pylist()])
         quoted = pa.DictionaryArray.from_arrays(ids.indices, labels)
         table = table.set_column(table.schema.names.index(name), name, quoted)
     return table
@@ -400,7 +401,7 @@ def _with_quoted_ids(table: Any) -> Any:
 def _check_forecasts(made: Any) -> None:
     """Check the columns of which the rows of forecasts and withdrawals are not made. Raises Corrupt."""
     compute, form = compute_functions(), made["form"]
-    known = compute.is_in(form, pyarrow().array([*_FORMS, None], pyarrow().string()))
+    known = compute.is_in(form, array_of_texts([*_FORMS, None]))
     right = compute.and_(compute.equal(made["made"], compute.is_valid(form)), known)
     if not compute.all(right, min_count=0).as_py():
         row = compute.index(right, False).as_py()
@@ -421,10 +422,10 @@ def sealed_digests(columns: SegmentColumns) -> dict[int, str]:
     A row of another type is among them if its columns state a digest.
     """
     compute, table = compute_functions(), columns.others
-    finalizes = compute.equal(table["type"].cast(pyarrow().string()), _FINALIZED)
-    chosen = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
-    digests = [b"" if digest is None else digest for digest in chosen["digest"].to_pylist()]
-    return {at: digest.hex() for at, digest in zip(integers(chosen["position"]).tolist(), digests, strict=True)}
+    finalizes = compute.equal(table["type"].cast(pyarrow().string()), text_scalar(_FINALIZED))
+    sealed = table.filter(compute.or_(finalizes, compute.is_valid(table["digest"])))
+    digests = [b"" if digest is None else digest for digest in sealed["digest"].to_pylist()]
+    return {at: digest.hex() for at, digest in zip(integers(sealed["position"]).tolist(), digests, strict=True)}
 
 
 def _type_and_instant(text: str) -> tuple[str, int]:
@@ -478,16 +479,17 @@ def _with_quotes(others: Any, quotes: Any) -> Any:
     numbers = np.arange(len(position)) - np.repeat(begins, np.diff(begins, append=len(position)))
     if (misplaced := np.flatnonzero(integers(quotes["place"]) != numbers)).size:
         raise Corrupt(int(position[misplaced[0]]), "the places of its quotes do not go from 0 on", "store")
-    groups = pa.ListArray.from_arrays(pa.array([*begins, len(position)], pa.int32()), _quote_texts(quotes))
+    ends = row_numbers(np.append(begins, len(position))).cast(pa.int32())
+    groups = pa.ListArray.from_arrays(ends, _quote_texts(quotes))
     texts = others["event"].to_pylist()
     rows = {at: row for row, at in enumerate(integers(others["position"]).tolist())}
     for at, text in zip(
-        position[begins].tolist(), compute_functions().binary_join(groups, ",").to_pylist(), strict=True
+        position[begins].tolist(), compute_functions().binary_join(groups, text_scalar(",")).to_pylist(), strict=True
     ):
         if at not in rows:
             raise Corrupt(at, _WITHOUT_EVENT, "store")
         texts[rows[at]] = log.with_quotes(texts[rows[at]], text)
-    return others.set_column(others.schema.names.index("event"), "event", pa.array(texts, pa.string()))
+    return others.set_column(others.schema.names.index("event"), "event", array_of_texts(texts))
 
 
 def _quote_texts(quotes: Any) -> Any:
@@ -502,8 +504,8 @@ def _heads(table: Any) -> Any:
     of = {
         "position": table["position"],
         "recorded_at": table["recorded_at"],
-        "imported": choose(table["imported"], log.IMPORTED, ""),
-        "normal": choose(table["normal"], log.NORMAL, ""),
+        "imported": choose(table["imported"], text_scalar(log.IMPORTED), text_scalar("")),
+        "normal": choose(table["normal"], text_scalar(log.NORMAL), text_scalar("")),
         "provenance": table["provenance"],
         "command_id": _quoted(table["command_id"]),
         "command": _hexadecimal(table["command"]),
@@ -515,7 +517,7 @@ def _forecast_ends(table: Any) -> Any:
     """Return the bytes of each row of a forecast or withdrawal from the previous digest on; its ids are JSON."""
     compute = compute_functions()
     of = {
-        "type": compute.if_else(compute.is_valid(table["form"]), *_TYPES),
+        "type": compute.if_else(compute.is_valid(table["form"]), *map(text_scalar, _TYPES)),
         "at": table["claimed_at"],
         "question": table["question"],
         "participant": table["participant"],
@@ -534,21 +536,21 @@ def _joined(*parts: Any) -> Any:
     """
     pa = pyarrow()
     texts = [_optional(*part) if isinstance(part, tuple) else _text(part) for part in parts]
-    joined = compute_functions().binary_join_element_wise(*texts, "")
+    joined = compute_functions().binary_join_element_wise(*texts, text_scalar(""))
     return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
 
 
 def _optional(*parts: Any) -> Any:
     """Return the joined texts of each row; "" if one is missing."""
     compute = compute_functions()
-    return compute.fill_null(compute.binary_join_element_wise(*map(_text, parts), ""), "")
+    return compute.fill_null(compute.binary_join_element_wise(*map(_text, parts), text_scalar("")), text_scalar(""))
 
 
 def _text(part: Any) -> Any:
-    """Return a column as text, and a text as it is."""
+    """Return a column, or a text, as pyarrow's functions take it."""
     pa = pyarrow()
     if isinstance(part, str):
-        return part
+        return text_scalar(part)
     if pa.types.is_timestamp(part.type):
         part = part.cast(pa.int64())
     return part.cast(pa.string())
@@ -556,13 +558,12 @@ def _text(part: Any) -> Any:
 
 def _quoted(column: Any) -> Any:
     """Return each text as JSON."""
-    pa = pyarrow()
     compute = compute_functions()
     odd = compute.match_substring_regex(column, _ESCAPED)
-    plain = compute.binary_join_element_wise('"', column, '"', "")
+    plain = compute.binary_join_element_wise(text_scalar('"'), column, text_scalar('"'), text_scalar(""))
     if not compute.any(odd).as_py():
         return plain
-    written = pa.array([_encode(text).decode() for text in column.filter(odd).to_pylist()], pa.string())
+    written = array_of_texts([_encode(text).decode() for text in column.filter(odd).to_pylist()])
     return compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
 
 
@@ -581,6 +582,6 @@ def _number_lists(column: Any) -> Any:
     """Return each list of numbers as JSON without its brackets."""
     pa = pyarrow()
     column = column.combine_chunks()
-    numbers = compute_functions().fill_null(column.values.cast(pa.string()), "null")
+    numbers = compute_functions().fill_null(column.values.cast(pa.string()), text_scalar("null"))
     texts = pa.ListArray.from_arrays(column.offsets, numbers, mask=column.is_null())
-    return compute_functions().binary_join(texts, ",")
+    return compute_functions().binary_join(texts, text_scalar(","))

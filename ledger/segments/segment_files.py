@@ -309,7 +309,7 @@ def _differ(forecasts: Any) -> bool:
 
     Numbers that repeat, such as whole per cent, are about half as large when they are compressed as they are.
     """
-    numbers = forecasts["numbers"].combine_chunks().flatten()[:_LOOK_AT].to_numpy()
+    numbers = numpy_array(forecasts["numbers"].combine_chunks().flatten()[:_LOOK_AT])
     return len(np.unique(numbers)) > len(numbers) // 2
 
 
@@ -487,8 +487,8 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
     size = sum(file.parquet.metadata.row_group(group).num_rows for group in groups)
     for field in fields:
         if field.name in _NEWER and field.name not in present:
-            nothing = pyarrow().scalar(None if field.nullable else False, field.type)
-            decoded[field.name] = pyarrow().chunked_array([pyarrow().repeat(nothing, size)])
+            nothing = pyarrow().nulls(size, field.type) if field.nullable else chosen(np.zeros(size))
+            decoded[field.name] = pyarrow().chunked_array([nothing])
     for field in fields:
         column = decoded[field.name]
         if column.null_count and not field.nullable:

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.arrow_arrays import compute_functions, integers, pyarrow, row_numbers
+from forecast_ledger.ledger.segments.arrow_arrays import array_of_texts, compute_functions, integers, row_numbers
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
     rebuild,
@@ -97,7 +97,7 @@ class SegmentRows(Rows):
         texts, names = list[str](), {name for schema in schemas() for name in schema.names}
         for segment in self._segments:
             others = between(self._read_columns(segment, names - {"position", "type", "event"}), None, end).others
-            chosen = compute_functions().is_in(others["type"].cast("string"), pyarrow().array(tags))
+            chosen = compute_functions().is_in(others["type"].cast("string"), array_of_texts(tags))
             texts += others.filter(chosen)["event"].to_pylist()
         return texts
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from forecast_ledger.ledger.segments import arrow_arrays
-from forecast_ledger.ledger.segments.arrow_arrays import array_of_decimals, array_of_integers, array_of_texts
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_bytes,
+    array_of_decimals,
+    array_of_integers,
+    array_of_lists,
+    array_of_texts,
+)
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -29,6 +35,38 @@ def test_integers_are_as_they_were(numbers: list[int | None]) -> None:
     assert array_of_integers(numbers, pyarrow.int64()).to_pylist() == numbers
     spread = np.array([[1, 2], [3, 4], [5, 6]])[:, 1]
     assert array_of_integers(spread, pyarrow.int64()).to_pylist() == [2, 4, 6]
+
+
+def test_bytes_have_the_length_of_their_type() -> None:
+    """No value takes bytes of the next one."""
+    given: list[list[bytes | None]] = [[], [b"ab", None, b"\0\xff"]]
+    for values in given:
+        array = array_of_bytes(values, 2)
+        array.validate(full=True)
+        assert (array.type, array.to_pylist()) == (pyarrow.binary(2), values)
+    for wrong in ([b"a", b"bcd"], [b""], [b"abc"]):
+        with pytest.raises(ValueError, match="a value has not 2 bytes"):
+            array_of_bytes(wrong, 2)
+
+
+def test_lists_are_as_they_were() -> None:
+    """Without items, missing, or with items that are missing, if they may be."""
+    whole = pyarrow.list_(pyarrow.field("item", pyarrow.int64(), nullable=False))
+    given: list[list[list[int] | None]] = [
+        [],
+        [[]],
+        [[1, 2**63 - 1], [], [3]],
+        [None, [-(2**63)], None, []],
+        [None] * 9,
+    ]
+    for lists in given:
+        array = array_of_lists(lists, whole)
+        array.validate(full=True)
+        assert (array.type, array.to_pylist()) == (whole, lists)
+    lacking = [[None, 5], None, [None]]
+    assert array_of_lists(lacking, pyarrow.list_(pyarrow.int64())).to_pylist() == lacking
+    with pytest.raises(OverflowError):
+        array_of_lists([[2**63]], whole)
 
 
 def test_decimals_have_as_many_digits_as_their_type() -> None:

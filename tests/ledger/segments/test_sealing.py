@@ -50,6 +50,21 @@ def whole(every: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return whole
 
 
+def test_segments_are_made_added_to_and_read_back_without_pandas(path: str, tmp_path: Path) -> None:
+    """Some ways of pyarrow to make its arrays import it where it is installed, which takes longer than a short log."""
+    pytest.importorskip("pandas")
+    program = (
+        "import sys; from pathlib import Path; from forecast_ledger.ledger.segments.sealing import seal; "
+        "from forecast_ledger.ledger.storing.segment_appender import appended; from forecast_ledger import restore; "
+        "from forecast_ledger.ledger.storing.stored_log import StoredLog; from tests.support.given import opened; "
+        "log, made, copy = sys.argv[1:]; seal(StoredLog.open(log, 'main').pages, 'main', Path(made)); "
+        "restore(made, copy); "
+        "\nwith appended(Path(made)) as ledger: ledger.handle(opened('another'), 'another') "
+        "\nsys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, path, str(tmp_path / "m"), str(tmp_path / "c.db")], check=True)
+
+
 @pytest.fixture(scope="module")
 def begun(every: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One full segment and three rows of the next, which no test changes."""
