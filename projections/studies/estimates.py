@@ -143,8 +143,7 @@ class Rough(NamedTuple):
 
         limits: of the later rows, shape (m,).
         """
-        some = self.value[columns]
-        apart = np.abs(some[:, later] - some[:, [first]])
+        apart = np.abs(self.value[np.ix_(columns, later)] - self.value[columns, first][:, None])
         lower = np.ldexp(limits, -self.exponent) * (1 - _SLACK) - 2 * self.off
         reached: BoolArray = apart >= np.nextafter(lower.astype(np.float32), np.float32(-np.inf))
         return reached.T
