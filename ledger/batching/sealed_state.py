@@ -18,6 +18,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     numpy_array,
     pyarrow,
     row_numbers,
+    whole,
 )
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events
 
@@ -63,7 +64,7 @@ class _Forecasts:
         self._people, self._participant = labelled(table["participant"])
         self._position, self._at = integers(table["position"]), integers(table["claimed_at"])
         self._former: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by id: up to each rename, the former ones
-        self._made = numpy_array(table["made"].combine_chunks())
+        self._made = numpy_array(whole(table["made"]))
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
         self._order = np.lexsort((self._position, question))
         self._ordered = self._position[self._order]

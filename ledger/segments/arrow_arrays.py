@@ -168,12 +168,15 @@ def no_rows(schema: Any) -> Any:
     return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
+def whole(column: Any) -> Any:
+    """Return a column as one array."""
+    return column.combine_chunks() if column.num_chunks else pyarrow().nulls(0, column.type)  # the first imports pandas
+
+
 def integers(column: Any, missing: int | None = None) -> Any:
     """Return a column as an array of int64; instants in µs. missing: in place of nulls, if it can have any."""
-    if not len(column):  # of no parts, pyarrow's own way imports pandas
-        return np.zeros(0, np.int64)
-    whole = column.combine_chunks()
-    values = numpy_array(whole) if missing is None else np.where(is_valid(whole), _values(whole), missing)
+    array = whole(column)
+    values = numpy_array(array) if missing is None else np.where(is_valid(array), _values(array), missing)
     return values.astype(np.int64, copy=False)
 
 

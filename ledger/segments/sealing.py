@@ -1,20 +1,31 @@
 """Seal a log: write its rows as segments, and list each segment only after all of it was read back and checked."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.systems import LOCK_FILE, FolderLock, sync_descriptor, sync_path
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows
+from forecast_ledger.ledger.segments.arrow_arrays import integers, pyarrow, row_numbers
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, made_columns, rebuild, to_columns
+from forecast_ledger.ledger.segments.segment_columns import (
+    SegmentColumns,
+    between,
+    join,
+    made_columns,
+    rebuild,
+    schemas,
+    to_columns,
+)
 from forecast_ledger.ledger.segments.segment_files import (
     MANIFEST,
     MARKED,
@@ -86,12 +97,9 @@ class Sealing:
             return self._next.end
         return Checkpoint(self._next.end.position + len(self._pending), log.stated_digest(self._pending[-1]))
 
-    def resume(self, columns: SegmentColumns, pages: Iterator[list[bytes]]) -> None:
-        """Take the columns of the last listed segment, which is not full, instead of its rows. pages: these, checked.
-
-        Raises what `pages` raises.
-        """
-        self._next.take(columns, pages, self.manifest.segments[-1].end)
+    def resume(self, columns: SegmentColumns) -> None:
+        """Take the columns of the last listed segment, which is not full, instead of its rows, which are checked."""
+        self._next.take(columns, self.manifest.segments[-1])
 
     def add(self, rows: Sequence[bytes]) -> bool:
         """Add the next rows, and write every segment that is full; return whether one is written and not listed.
@@ -147,6 +155,8 @@ class Sealing:
                 listed = _write(self._folder, listed, self._next, parts)
             _write_manifest(self._folder, listed)
             self.manifest = listed
+            if self._next.rows:
+                self._next.listed = listed.segments[-1]
         self.remove_unlisted()
         return self.manifest
 
@@ -218,21 +228,23 @@ def appending(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[S
 
 
 class _Unwritten:
-    """The next segment, as far as its rows were read."""
+    """The next segment, as far as its rows were read. listed: one with the first of these rows, which it replaces."""
 
     def __init__(self, before: Checkpoint) -> None:
         self.before = self.end = before
         self.rows = 0
+        self.listed: Segment | None = None
         self.parts: list[SegmentColumns] = []
-        self.begins: list[int] = []  # the log position of the first row of each part
-        self.digests = bytearray()  # of each row, 32 bytes
+        self.starts: list[Checkpoint] = []  # the row before the first one of each part
+        self.marks: tuple[str, ...] = ()  # of the rows that were taken as columns
+        self.digests = bytearray()  # of each row after these, 32 bytes
         self._rebuilt: tuple[int, list[bytes]] = 0, []  # the first position of the part rebuilt last, and its rows
 
     def add(self, rows: list[bytes]) -> None:
         """Add the next rows. Raises Corrupt: they do not follow."""
         records = log.unseal(rows, self.end)
         self.parts.append(to_columns(rows, records))
-        self.begins.append(self.end.position + 1)
+        self.starts.append(self.end)
         self.digests += b"".join(bytes.fromhex(recorded.digest) for recorded in records)
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
@@ -240,34 +252,42 @@ class _Unwritten:
     def add_made(self, first: int, fields: ForecastFields, rows: list[bytes]) -> None:
         """Add the next rows, which follow, from the fields that they were made of. first: their first log position."""
         self.parts.append(made_columns(first, fields))
-        self.begins.append(first)
+        self.starts.append(self.end)
         self.digests += bytes.fromhex(log.made_digests(rows).decode())
         self.rows += len(rows)
         self.end = Checkpoint(first + len(rows) - 1, log.stated_digest(rows[-1]))
 
-    def take(self, columns: SegmentColumns, pages: Iterator[list[bytes]], end: Checkpoint) -> None:
-        """Take the first rows up to a checkpoint as columns. pages: the same rows."""
-        for page in pages:
-            self.digests += bytes.fromhex("".join(map(log.stated_digest, page)))
+    def take(self, columns: SegmentColumns, listed: Segment) -> None:
+        """Take the first rows as the columns of a segment that is listed."""
         self.parts.append(columns)
-        self.begins.append(self.before.position + 1)
-        self.end, self.rows = end, end.position - self.before.position
+        self.starts.append(self.before)
+        self.marks, self.listed = listed.marks, listed
+        self.end, self.rows = listed.end, listed.last - self.before.position
 
     def rows_from(self, position: int) -> list[bytes]:
         """Return the rows of a part from a position on."""
-        number = bisect_right(self.begins, position) - 1
+        number = bisect_left(self.starts, position, key=lambda start: start.position) - 1
         first, rows = self._rebuilt
-        if first != self.begins[number]:
-            first = self.begins[number]
-            digest = self.digest(first - 1) if number else self.before.digest
-            rows = [row for page in rebuild(self.parts[number], Checkpoint(first - 1, digest)) for row in page]
+        if first != self.starts[number].position + 1:
+            first = self.starts[number].position + 1
+            rows = [row for page in rebuild(self.parts[number], self.starts[number]) for row in page]
             self._rebuilt = first, rows
         return rows[position - first :]
 
+    @property
+    def taken(self) -> int:
+        """The log position of the last row that was taken as columns."""
+        return self.end.position - len(self.digests) // 32
+
     def digest(self, position: int) -> str:
-        """Return the digest of the row at a log position."""
-        index = position - self.before.position - 1
+        """Return the digest of the row at a log position after those that were taken as columns."""
+        index = position - self.taken - 1
         return self.digests[32 * index : 32 * index + 32].hex()
+
+    def all_marks(self) -> tuple[str, ...]:
+        """Return the digest of each row whose log position is a multiple of MARKED."""
+        first = -(-(self.taken + 1) // MARKED) * MARKED
+        return (*self.marks, *map(self.digest, range(first, self.end.position + 1, MARKED)))
 
 
 @contextmanager
@@ -343,7 +363,7 @@ def _write(
         others=files["others"],
         quotes=files.get("quotes", UNSET),
         counts=files.get("counts", UNSET),
-        marks=tuple(unwritten.digest(at) for at in range(-(-first // MARKED) * MARKED, last + 1, MARKED)),
+        marks=unwritten.all_marks(),
         version=VERSION if "counts" in files else 4 if is_said else 3 if is_normal else 2 if "quotes" in files else 1,
     )
     _check_written(folder, segment, unwritten)
@@ -353,18 +373,52 @@ def _write(
 def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> None:
     """Check that a segment's files give the rows back, and state nothing else. Raises Corrupt.
 
-    Equal digests mean equal bytes.
+    Equal digests mean equal bytes. Rows of a listed segment, which were checked, have the same columns as there.
     """
     check_statements(folder, segment)
-    position = unwritten.before.position
-    for page in rebuild(read_columns(folder, segment), unwritten.before):
+    columns, listed, before = read_columns(folder, segment), unwritten.listed, unwritten.before
+    if listed is not None:
+        if not _has_rows_of(columns, folder, listed):
+            raise Corrupt(segment.first, f"the rows up to {listed.last} are not as they were sealed", "store")
+        before = listed.end
+        columns = between(columns, before.position, None)
+    position = before.position
+    for page in rebuild(columns, before):
         digests = bytes.fromhex(log.made_digests(page).decode())
-        begin = 32 * (position - unwritten.before.position)
+        begin = 32 * (position - unwritten.taken)
         if digests != unwritten.digests[begin : begin + len(digests)]:
             fault = "the row does not have the form in which this version writes it, and cannot be sealed"
             equal = (log.stated_digest(row) == unwritten.digest(at) for at, row in enumerate(page, position + 1))
             raise Corrupt(position + 1 + [*equal].index(False), fault, "store")
         position += len(page)
+
+
+def _has_rows_of(columns: SegmentColumns, folder: Path, listed: Segment) -> bool:
+    """Return whether columns have the rows of a listed segment up to its last one. Memory holds one column of these."""
+    names = {name for schema in schemas() for name in schema.names}
+    keys = read_columns(folder, listed, without=names - {"position", "place"})
+    orders = [[_log_order(table, listed.last) for table in tables] for tables in (columns, keys)]
+    for name in sorted(names):
+        tables = zip(columns, read_columns(folder, listed, without=names - {name}), *orders, strict=True)
+        for table, other, rows, others in tables:
+            if name in other.schema.names and not _plain(table[name].take(rows)).equals(
+                _plain(other[name].take(others))
+            ):
+                return False
+    return True
+
+
+def _log_order(table: Any, last: int) -> Any:
+    """Return the numbers of the rows up to a log position, in log order."""
+    position = integers(table["position"])
+    order = np.lexsort([integers(table[name]) for name in ("place", "position") if name in table.schema.names])
+    return row_numbers(order[: np.searchsorted(position[order], last, "right")])
+
+
+def _plain(column: Any) -> Any:
+    """Return a column without a dictionary."""
+    kind = column.type
+    return column.cast(kind.value_type) if pyarrow().types.is_dictionary(kind) else column
 
 
 def _write_manifest(folder: Path, manifest: SegmentManifest) -> None:

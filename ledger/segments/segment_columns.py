@@ -32,6 +32,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     pyarrow,
     row_numbers,
     text_scalar,
+    whole,
 )
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
@@ -176,6 +177,16 @@ def join(parts: list[SegmentColumns]) -> SegmentColumns:
     return SegmentColumns(*map(_joined_columns, tables, schemas()))
 
 
+def between(columns: SegmentColumns, after: int | None, end: int | None) -> SegmentColumns:
+    """Return the rows after a log position up to another. None: those before, or after, whatever their positions."""
+    if after is None and end is None:
+        return columns
+    least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
+    positions = (integers(table["position"]) for table in columns)
+    chosen = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
+    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, chosen, strict=True)))
+
+
 def _joined_columns(parts: list[list[Any]], schema: Any) -> Any:
     """Return the columns of parts joined, as a table, question after question; the parts lose their columns."""
     order, joined = None, []
@@ -196,7 +207,7 @@ def _joined_column(parts: list[Any]) -> Any:
 
 def _by_question(table: Any) -> Any:
     """Return a table question after question."""
-    return table.take(_question_order(table["question"].combine_chunks()))
+    return table.take(_question_order(whole(table["question"])))
 
 
 def _question_order(column: Any) -> Any:
@@ -333,7 +344,7 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
 def _digests(column: Any) -> list[str]:
     """Return digests as hexadecimal texts, empty where there is none, as in most rows."""
     digests = [""] * len(column)
-    for row in np.flatnonzero(is_valid(column.combine_chunks())).tolist():
+    for row in np.flatnonzero(is_valid(whole(column))).tolist():
         digests[row] = column[row].as_py().hex()
     return digests
 
@@ -391,7 +402,7 @@ def _with_quoted_ids(table: Any) -> Any:
         return table
     pa, table = pyarrow(), table.combine_chunks()
     for name in {"question", "participant"} & {*table.schema.names}:
-        ids = table[name].combine_chunks()
+        ids = whole(table[name])
         labels = array_of_texts([_encode(label).decode() for label in ids.dictionary.to_pylist()])
         quoted = pa.DictionaryArray.from_arrays(ids.indices, labels)
         table = table.set_column(table.schema.names.index(name), name, quoted)
@@ -537,7 +548,7 @@ def _joined(*parts: Any) -> Any:
     pa = pyarrow()
     texts = [_optional(*part) if isinstance(part, tuple) else _text(part) for part in parts]
     joined = compute_functions().binary_join_element_wise(*texts, text_scalar(""))
-    return (joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
+    return (whole(joined) if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
 
 
 def _optional(*parts: Any) -> Any:
@@ -564,13 +575,13 @@ def _quoted(column: Any) -> Any:
     if not compute.any(odd).as_py():
         return plain
     written = array_of_texts([_encode(text).decode() for text in column.filter(odd).to_pylist()])
-    return compute.replace_with_mask(plain.combine_chunks(), odd.combine_chunks(), written)
+    return compute.replace_with_mask(whole(plain), whole(odd), written)
 
 
 def _hexadecimal(column: Any) -> Any:
     """Return bytes of fixed length as hexadecimal digits."""
     pa = pyarrow()
-    column = column.combine_chunks()
+    column = whole(column)
     width, size = column.type.byte_width, len(column)
     raw = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * width : (column.offset + size) * width]
     digits = pa.py_buffer(_DIGITS[raw].tobytes())
@@ -581,7 +592,7 @@ def _hexadecimal(column: Any) -> Any:
 def _number_lists(column: Any) -> Any:
     """Return each list of numbers as JSON without its brackets."""
     pa = pyarrow()
-    column = column.combine_chunks()
+    column = whole(column)
     numbers = compute_functions().fill_null(column.values.cast(pa.string()), text_scalar("null"))
     texts = pa.ListArray.from_arrays(column.offsets, numbers, mask=column.is_null())
     return compute_functions().binary_join(texts, text_scalar(","))

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, between
 from forecast_ledger.ledger.segments.segment_files import (
     Segment,
     check_file,
@@ -22,7 +22,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     read_columns,
     read_counted,
 )
-from forecast_ledger.ledger.storing.segment_rows import SegmentRows, between, checked_rows
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 # Columns of a segment that no table needs.

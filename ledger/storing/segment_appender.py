@@ -1,5 +1,6 @@
 """A ledger whose rows go straight into a folder of segments: for many commands at once, none of which waits."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -68,7 +69,8 @@ def _resume(folder: Path, target: Sealing) -> None:
     for file in segment.files:  # first: pyarrow ends the process at some damage
         check_file(folder, file, segment.first)
     columns = read_columns(folder, segment)
-    target.resume(columns, checked_rows(columns, segment, segment.before))
+    deque(checked_rows(columns, segment, segment.before), 0)
+    target.resume(columns)
 
 
 def _known_before_last(folder: Path, name: str, store: StoredLog) -> WriterState:

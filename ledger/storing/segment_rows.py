@@ -7,15 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Never
 
-import numpy as np
-
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.arrow_arrays import array_of_texts, compute_functions, integers, row_numbers
+from forecast_ledger.ledger.segments.arrow_arrays import array_of_texts, compute_functions
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
+    between,
     rebuild,
     says_another,
     schemas,
@@ -156,16 +155,6 @@ def _mark(segment: Segment, position: int) -> Checkpoint:
     """Return the checkpoint at a multiple of MARKED within a segment."""
     first = -(-segment.first // MARKED) * MARKED
     return Checkpoint(position, segment.marks[(position - first) // MARKED])
-
-
-def between(columns: SegmentColumns, after: int | None, end: int | None) -> SegmentColumns:
-    """Return the rows after a log position up to another. None: those before, or after, whatever their positions."""
-    if after is None and end is None:
-        return columns
-    least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
-    positions = (integers(table["position"]) for table in columns)
-    chosen = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
-    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, chosen, strict=True)))
 
 
 def _part(columns: SegmentColumns, segment: Segment, after: int, end: int) -> SegmentColumns:

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_columns import to_columns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
 from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -173,6 +173,34 @@ def test_rows_of_a_segment_that_is_not_full_are_not_made_into_columns_again(
         ledger.handle(opened("hail"), "c3")
     assert made == [1]
     assert len(rows(str(tmp_path / "s"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("forecasts", "command_id"), ("forecasts", "participant"), ("others", "event"), ("quotes", "prices")],
+)
+def test_rows_that_change_while_their_segment_is_replaced_are_noticed(
+    kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were listed have the columns of the segment that is replaced; the folder stays as it was."""
+    folder = tmp_path / "s"
+    with appended(folder) as ledger:
+        ledger.handle_many(export_commands())
+    before = files_of(folder)
+
+    def joined(parts: list[SegmentColumns]) -> SegmentColumns:
+        columns = join(parts)
+        table = getattr(columns, kind)
+        changed = table[name].take([1, 0, *range(2, len(table))])
+        assert changed != table[name]
+        return columns._replace(
+            **{kind: table.set_column(table.schema.names.index(name), table.schema.field(name), changed)}
+        )
+
+    monkeypatch.setattr(sealing, "join", joined)
+    with pytest.raises(Corrupt), appended(folder) as ledger:
+        ledger.handle(contest("another"), "another")
+    assert files_of(folder) == before
 
 
 @pytest.mark.usefixtures("small_parts")
