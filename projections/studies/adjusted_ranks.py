@@ -1,8 +1,8 @@
 """Sets of ranks of adjusted scores: which ranks replicates allow participants who forecast on different questions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,12 +59,14 @@ def rank_sets_of_refits(refits: Refits, level_ppm: int, ranked: int) -> tuple[Ra
     """
     pairs = _Pairs(refits, -(-level_ppm * refits.near.value.shape[1] // 10**6))
     every = refits.alike[:, None] != refits.alike  # the others are never certain
-    alone = np.zeros_like(every)
+    alone, low, high = np.zeros_like(every), *pairs.none()
     for row in range(pairs.people):
         only = np.zeros_like(every)
         only[row] = every[row]
-        alone[row] = pairs.certain(only)[row]
-    together = pairs.certain(np.triu(every))
+        bounds = pairs.bounds(only)
+        alone[row] = pairs.certain(only, bounds)[row]
+        low, high = np.maximum(low, bounds[0]), np.maximum(high, bounds[1])
+    together = pairs.certain(np.triu(every), (low, high))  # the pairs of all rows are all pairs
     return pairs.ranks(together | together.T, ranked), pairs.ranks(alone, ranked)
 
 
@@ -76,17 +78,15 @@ class _Pairs:
         near = finely(refits.near, refits.exact, FINE)
         plain, drawn = near.at(slice(0, 1)), near.at(slice(1, None))
         self._plain, self._drawn = plain, drawn.less(plain)
-        every = [self._observed(row) for row in range(self.people)]
-        self._low, self._high = (np.array([np.rint(each[end][:, 0]) for each in every]) for end in (0, 1))
+        self._known: dict[
+            int, tuple[Int64Array, Floats, Floats]
+        ] = {}  # the last bounds of each row, and of which pairs
+        self._beside = lru_cache(1)(self._ratios)  # the steps of one participant's pairs follow each other
+        self._low, self._high = np.zeros((2, self.people, self.people))  # of the pairs of rows that were looked at
 
     def _apart(self, numbers: Near, row: int) -> Near:
         """Return by how much the numbers of a row are larger than those of all rows."""
         return numbers.take(np.array([row])).less(numbers)
-
-    def _observed(self, row: int) -> tuple[Floats, Floats]:
-        norm = root_mean_squares(self._apart(self._drawn, row), _LEAST)
-        clusters = np.minimum(self._refits.clusters, self._refits.clusters[row])
-        return normal_bounds(self._apart(self._plain, row), norm, clusters, self._refits.strata, UNIT)
 
     @cached_property
     def _exact(self) -> tuple[Any, Any]:
@@ -112,20 +112,25 @@ class _Pairs:
         over = 8 * degrees * (2 * clusters * squares + square)
         return root_half_even(Fraction((UNIT * (4 * degrees - 1)) ** 2 * square, over))
 
-    def certain(self, pairs: BoolArray) -> BoolArray:
-        """Return which pairs are significant, step by step. pairs: those beside each other, shape (p, p)."""
+    def certain(self, pairs: BoolArray, bounds: tuple[Floats, Floats]) -> BoolArray:
+        """Return which pairs are significant, step by step.
+
+        pairs: those beside each other, shape (p, p). bounds: as of `bounds`, of these pairs.
+        """
         significant = np.zeros_like(pairs)
         while self._position < self._refits.near.value.shape[1] and (left := pairs & ~significant).any():
-            more = self._above(left)
+            more = self._above(left, *(bounds if not significant.any() else self.bounds(left)))
             if not more.any():
                 break
             significant |= more
         return significant
 
-    def _above(self, pairs: BoolArray) -> BoolArray:
-        """Return which of some pairs are above the critical value of these pairs."""
-        low, least, most = self._bounds(pairs)
-        above = pairs & (self._low > np.rint(most))
+    def _above(self, pairs: BoolArray, low: Floats, high: Floats) -> BoolArray:
+        """Return which of some pairs are above the critical value of these pairs. low, high: their bounds."""
+        least, most = (
+            np.partition(ends, self._position - 1)[self._position - 1] for ends in (low, np.minimum(high, _MOST))
+        )
+        above: BoolArray = pairs & (self._low > np.rint(most))
         doubtful = np.argwhere(pairs & ~above & (self._high > np.rint(least))).tolist()
         if doubtful:
             critical = self._critical(pairs, low, least, most)
@@ -133,31 +138,38 @@ class _Pairs:
                 above[row, other] = self._z(row, other) > critical
         return above
 
-    def _statistics(self, pairs: BoolArray) -> Iterator[tuple[int, Int64Array, Floats, Floats]]:
-        """Yield bounds of the statistics of replicates: a row, the others of its pairs, and the bounds, (m, b)."""
-        for row in np.flatnonzero(pairs.any(axis=1)).tolist():
-            others = np.flatnonzero(pairs[row])
-            apart = self._drawn.take(np.array([row])).less(self._drawn.take(others))
-            yield row, others, *ratios(apart, root_mean_squares(apart, _LEAST), UNIT)
+    def _ratios(self, row: int) -> tuple[Floats, Floats]:
+        """Return bounds of the statistics of replicates, of a row and every row, shape (p, b); keep those of z."""
+        apart, clusters = self._apart(self._drawn, row), self._refits.clusters
+        norm, least = root_mean_squares(apart, _LEAST), np.minimum(clusters, clusters[row])
+        z = normal_bounds(self._apart(self._plain, row), norm, least, self._refits.strata, UNIT)
+        self._low[row], self._high[row] = (np.rint(ends[:, 0]) for ends in z)
+        return ratios(apart, norm, UNIT)
 
-    def _bounds(self, pairs: BoolArray) -> tuple[Floats, Floats, Floats]:
-        """Return what the largest statistic of each replicate is not below, shape (b,), and critical value's bounds."""
+    def none(self) -> tuple[Floats, Floats]:
+        """Return the bounds of no pairs."""
         low, high = np.zeros((2, self._drawn.value.shape[1]))
-        for _, _, lows, highs in self._statistics(pairs):
-            low, high = np.maximum(low, lows.max(axis=0)), np.maximum(high, highs.max(axis=0))
-        least, most = (
-            np.partition(ends, self._position - 1)[self._position - 1] for ends in (low, np.minimum(high, _MOST))
-        )
-        return low, least, most
+        return low, high
+
+    def bounds(self, pairs: BoolArray) -> tuple[Floats, Floats]:
+        """Return what the largest statistic of each replicate is not below, and not above, shape (b,) each."""
+        low, high = self.none()
+        for row in np.flatnonzero(pairs.any(axis=1)).tolist():
+            others, known = np.flatnonzero(pairs[row]), self._known.get(row)
+            if known is None or not np.array_equal(known[0], others):
+                known = self._known[row] = (others, *(ends[others].max(axis=0) for ends in self._beside(row)))
+            low, high = np.maximum(low, known[1]), np.maximum(high, known[2])
+        return low, high
 
     def _critical(self, pairs: BoolArray, low: Floats, least: Floats, most: Floats) -> int:
-        """Return the critical value; low, least, most: as of `_bounds`."""
+        """Return the critical value; low, least, most: what it is not below, and not above."""
         if np.rint(least) == np.rint(most):
             return int(np.rint(least))
         exact = np.where(low > most, int(np.rint(most)) + 1, 0)  # above it, or below
-        for row, others, lows, highs in self._statistics(pairs):
-            for other, replicate in np.argwhere((highs >= least) & (lows <= most)).tolist():
-                statistic = self._statistic(row, int(others[other]), replicate)
+        for row in np.flatnonzero(pairs.any(axis=1)).tolist():
+            lows, highs = self._beside(row)
+            for other, replicate in np.argwhere(pairs[row][:, None] & (highs >= least) & (lows <= most)).tolist():
+                statistic = self._statistic(row, other, replicate)
                 exact[replicate] = max(int(exact[replicate]), statistic)
         return int(np.sort(exact)[self._position - 1])
 

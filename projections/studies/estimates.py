@@ -45,8 +45,12 @@ class Near(NamedTuple):
 
     def less(self, other: "Near") -> "Near":
         """Return the differences."""
-        value = self.value - other.value
-        return Near(value, (self.guard + other.guard) * _WIDER + np.abs(value) * (2 * _ROUNDING))
+        value, guard = self.value - other.value, self.guard + other.guard
+        guard *= _WIDER
+        size = np.abs(value)
+        size *= 2 * _ROUNDING
+        size += guard
+        return Near(value, size)
 
     def over(self, divisor: Int64Array) -> "Near":
         """Return the quotients by integers that are not negative; where one is 0, the numbers themselves."""
@@ -123,9 +127,13 @@ def norms(difference: Floats, size: Floats, begins: Int64Array) -> Near:
 def ratios(sums: Near, norm: Near, unit: int) -> tuple[Floats, Floats]:
     """Return bounds of |sum| / norm in 1 / unit, shape (m, b); there is none above where the norm may be 0."""
     size, least = np.abs(sums.value), norm.low * (1 - _SLACK)
-    low = np.maximum(size - sums.guard, 0) * (unit * (1 - _SLACK) / np.maximum(norm.high, _TINY))
-    high = (size + sums.guard) * (unit * (1 + _SLACK) / np.maximum(least, _TINY))
-    return low, np.where(least > _TINY, high, np.inf)
+    low = size - sums.guard
+    np.maximum(low, 0, out=low)
+    low *= unit * (1 - _SLACK) / np.maximum(norm.high, _TINY)
+    size += sums.guard
+    size *= unit * (1 + _SLACK) / np.maximum(least, _TINY)
+    np.copyto(size, np.inf, where=least <= _TINY)
+    return low, size
 
 
 class Rough(NamedTuple):
@@ -500,36 +508,61 @@ def _add_shares(matrix: Floats, design: Design, share: Floats) -> int:
 def _fitted(sums: _Sums, few: float) -> tuple[Floats, Floats, BoolArray]:
     """Return adjusted scores, how far they may be off, and whether they are defined, shape (b, p) each.
 
-    few: by what share of the sizes of its terms a sum may be off.
+    few: by what share of the sizes of its terms a sum may be off. The sums of the sizes of the terms of A times numbers
+    are those of its parts: nothing else is asked of the sizes of A.
     """
-    one = np.eye(sums.drawn.shape[1])
-    present = sums.drawn > 0
-    both = present[:, :, None] & present[:, None, :]
-    connected = _connected(sums.matrix > 0, both)
-    diagonal = one * sums.drawn[:, :, None]
-    size = diagonal + sums.matrix + both * sums.drawn.max(axis=1)[:, None, None]
-    matrix = diagonal - sums.matrix + both * sums.drawn.max(axis=1)[:, None, None] + one * ~present[:, :, None]
-    matrix[~connected] = one
+    present, most = sums.drawn > 0, sums.drawn.max(axis=1)[:, None]
+    connected = _connected(sums.matrix, present)
+    matrix = present[:, :, None] * (most * present)[:, None, :]
+    matrix -= sums.matrix
+    np.einsum("bii->bi", matrix)[:] += sums.drawn + ~present
+    matrix[~connected] = np.eye(matrix.shape[1])
     inverse = np.linalg.inv(matrix)
-    solution = (inverse @ sums.right[:, :, None])[..., 0]
-    wrong = np.abs(one - inverse @ matrix) + np.abs(inverse) @ size * (2 * few)
-    left = sums.right - (matrix @ solution[:, :, None])[..., 0]
-    left = np.abs(left) + (sums.size + (size @ np.abs(solution)[:, :, None])[..., 0]) * (2 * few)
-    short = 1 - wrong.sum(axis=2).max(axis=1) * (1 + 2 * few)
-    most = (np.abs(inverse) @ left[:, :, None])[..., 0].max(axis=1) * (1 + 2 * few)
-    off = np.where(short > 0, most / np.where(short > 0, short, 1), np.inf)
+    solution = _times(inverse, sums.right)
+    left, size = np.abs(sums.right - _times(matrix, solution)), np.abs(solution)
+    left += (sums.size + _sizes(sums, present, most, size)) * (2 * few)
+    wrong = inverse @ matrix
+    np.einsum("bii->bi", wrong)[:] -= 1
+    np.abs(inverse, out=inverse)
+    apart = np.abs(wrong, out=wrong).sum(axis=2)
+    apart += _times(inverse, _sizes(sums, present, most, np.ones_like(size))) * (2 * few)
+    short = 1 - apart.max(axis=1) * (1 + 2 * few)
+    furthest = _times(inverse, left).max(axis=1) * (1 + 2 * few)
+    off = np.where(short > 0, furthest / np.where(short > 0, short, 1), np.inf)
     weights = np.where(sums.weights > 0, sums.weights, 1)
     common = (sums.means - (sums.shares * solution).sum(axis=1)) / weights
-    sizes = (sums.sizes + (sums.shares * np.abs(solution)).sum(axis=1)) / weights + np.abs(solution).max(axis=1)
+    sizes = (sums.sizes + (sums.shares * size).sum(axis=1)) / weights + size.max(axis=1)
     guard = (2 * off + sizes * (4 * few)) * _WIDER
     value = solution + common[:, None]
     return value, np.broadcast_to(guard[:, None], value.shape), present & connected[:, None]
 
 
-def _connected(common: BoolArray, both: BoolArray) -> BoolArray:
-    """Return in which replicates whoever is present is connected with all others, shape (b,)."""
-    reached, steps = common, 1
-    while steps < common.shape[1]:
+def _times(matrix: Floats, numbers: Floats) -> Floats:
+    """Return the product of each matrix and numbers, shape (b, p)."""
+    product: Floats = (matrix @ numbers[:, :, None])[..., 0]
+    return product
+
+
+def _sizes(sums: _Sums, present: BoolArray, most: Floats, numbers: Floats) -> Floats:
+    """Return the sums of the sizes of the terms of A times numbers that are not negative, shape (b, p)."""
+    together = most * (present * numbers).sum(axis=1, keepdims=True)
+    product: Floats = _times(sums.matrix, numbers) + sums.drawn * numbers + present * together
+    return product
+
+
+def _connected(common: Floats, present: BoolArray) -> BoolArray:
+    """Return in which replicates whoever is present is connected with all others, shape (b,).
+
+    common: above 0 where two participants have a common question, shape (b, p, p). They are if one of them has one with
+    each of the others, as is seen first.
+    """
+    met = np.count_nonzero(common, axis=2)
+    connected: BoolArray = met.max(axis=1) >= np.count_nonzero(present, axis=1)
+    left = np.flatnonzero(~connected)
+    reached, steps = common[left] > 0, 1
+    while len(left) and steps < reached.shape[1]:
         near = reached.astype(np.float32)
-        reached, steps = np.asarray(near @ near > 0), 2 * steps
-    return np.asarray((reached | ~both).all(axis=(1, 2)))
+        reached, steps = near @ near > 0, 2 * steps
+    both = present[left, :, None] & present[left, None, :]
+    connected[left] = (reached | ~both).all(axis=(1, 2))
+    return connected

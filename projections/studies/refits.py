@@ -111,7 +111,7 @@ def adjusted_intervals(
         return intervals
     check_size(people, units.size, rules.replicates)
     codes, question = distinct(rows.question)
-    scores = [score * POINTS for score in time_weighted.points(rules, scored.questions, rows).exact()]
+    scores = [Fraction(*each) for each in time_weighted.points(rules, scored.questions, rows).terms(POINTS)]
     weight = scored.questions.weight[codes]
     design = Design(owner, question, units.unit[codes], weight // gcd(*weight.tolist()), people)
     refits = _Refits(design, scores, units.times(seed, rules.replicates))
@@ -180,10 +180,10 @@ class _Refits:
 
 def _alike(design: Design, scores: list[Fraction]) -> Int64Array:
     """Return a number for each row; those with the same scores have the same number."""
-    every = defaultdict[int, dict[int, Fraction]](dict)
+    every = defaultdict[int, dict[int, tuple[int, int]]](dict)  # hashes of fractions take more time
     for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
-        every[row][question] = score
-    codes: dict[frozenset[tuple[int, Fraction]], int] = {}
+        every[row][question] = score.as_integer_ratio()
+    codes: dict[frozenset[tuple[int, tuple[int, int]]], int] = {}
     return int64_array([codes.setdefault(frozenset(every[row].items()), len(codes)) for row in range(design.people)])
 
 

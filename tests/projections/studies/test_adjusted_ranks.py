@@ -102,7 +102,7 @@ def test_sets_of_ranks_are_those_of_the_definition(scale: int) -> None:
 def test_what_bounds_leave_open_is_computed_exactly(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With numbers that are off by a share of themselves, and floats that err by a thousandth, the same."""
     random = Random(5)
-    for people in (3, 7):
+    for people in (3, 7, 7, 7):
         rows = season(random, people, 39, 10**24)
         clusters = [random.randrange(20, 40) for _ in rows]
         expected = by_definition(rows, clusters, 1, LEVEL, people)

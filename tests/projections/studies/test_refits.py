@@ -128,6 +128,27 @@ def test_no_adjusted_score_is_farther_off_than_its_guard(scale: int, over: int) 
                 assert guard <= (largest + 1) * 2**-32
 
 
+def test_a_replicate_is_fitted_if_common_questions_connect_all_who_are_in_it() -> None:
+    """Each question has two scores: some replicates are a star of people, some a chain, and some fall into parts."""
+    rng, chains = np.random.default_rng(1), 0
+    for _ in range(times(4)):
+        pairs = np.array([rng.choice(6, 2, replace=False) for _ in range(9)])
+        design = Design(pairs.ravel(), np.repeat(np.arange(9), 2), np.arange(9), np.ones(9, np.int64), 6)
+        drawn = rng.integers(0, 2, (40, 9))
+        _, defined = estimates.refitted(design, [Fraction(number) for number in range(18)], drawn)
+        for column, often in enumerate(drawn):
+            links = [{*pair} for pair in pairs[often > 0].tolist()]
+            parts = list[set[int]]()
+            for link in links:
+                met = [part for part in parts if part & link]
+                parts = [part for part in parts if part not in met] + [link.union(*met)]
+            people = {*parts[0]} if len(parts) == 1 else set[int]()
+            assert {*np.flatnonzero(defined[:, column]).tolist()} == people
+            reached = [set[int]().union(*(link for link in links if who in link)) for who in people]
+            chains += bool(people) and people not in reached
+    assert chains
+
+
 @pytest.mark.usefixtures("little_is_enough")
 def test_what_bounds_leave_open_is_fitted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """With floats that err by a thousandth of themselves, and a few replicates at a time, the digits are the same."""
