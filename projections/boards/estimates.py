@@ -36,6 +36,28 @@ def estimated_sums(owners: int, owner: Int64Array, rate_of: Int64Array, columns:
     return Estimated(values, sizes * (terms + 16) * 2.0**-52, exact).certain()
 
 
+def running_sums(owner: Int64Array, count: int, rate_of: Int64Array, columns: Sequence[Rated]) -> Estimated:
+    """Return the sums of `estimated_sums` of each owner and those before it, among `count` from a multiple of this on.
+
+    owner: rising.
+    """
+    owners = (int(owner.max(initial=-1)) // count + 1) * count
+    each = estimated_sums(owners, owner, rate_of, columns)
+    values, sizes, guards = (
+        numbers.reshape(-1, count).cumsum(axis=1).ravel() for numbers in (each.values, np.abs(each.values), each.guards)
+    )
+    limits = np.searchsorted(owner, np.arange(owners + 1))
+
+    def exact(chosen: Int64Array) -> list[Fraction]:
+        begins = limits[chosen - chosen % count]
+        lengths = limits[chosen + 1] - begins
+        rows = np.arange(lengths.sum()) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
+        some = [Rated(column.numbers.take(rows), column.rates) for column in columns]
+        return sums_by_owner(len(chosen), np.repeat(np.arange(len(chosen)), lengths), rate_of[rows], some)
+
+    return Estimated(values, guards * 1.001 + sizes * count * 2.0**-52, exact)
+
+
 def bounded_estimates(sums: BoundedSums) -> tuple[Floats, Floats]:
     """Return floats near sums with bounds, not in 2^-QUOTIENT_BITS, and by how much each may err."""
     below = sums.low[:, -1] < 0

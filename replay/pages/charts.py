@@ -13,8 +13,9 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import format_count, format_fixed, format_instant
 from forecast_ledger.projections.boards import leaderboard
-from forecast_ledger.projections.boards.contest_groups import answered_at, tallies_over_time
+from forecast_ledger.projections.boards.contest_groups import answered_at, standings_over_time
 from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import POINTS, plain_values, round_to_points
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
@@ -119,17 +120,19 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     most = min(MOST_ANSWERS, max(MOST_PLACES // len(final), FEWEST))
     size, led = -(-answers // most), dict.fromkeys(names, 0)
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
-    tallies = tallies_over_time(facts, opened, scored, size)
-    for number, (_, tally) in zip([*range(size, answers, size), answers], tallies, strict=True):
-        boards = leaderboard.boards(facts, leaderboard.standings_of(facts, [contest], [opened], [tally]))
-        rows = {boards.labels[person]: row for row, person in enumerate(boards.person.tolist())}
+    boards = leaderboard.boards(facts, standings_over_time(facts, opened, scored, size))
+    for index, number in enumerate([*range(size, answers, size), answers]):
+        span = boards.span(index)
+        row_of = {
+            boards.labels[person]: row for person, row in zip(boards.person[span].tolist(), span.tolist(), strict=True)
+        }
+        rows = {name: row_of[name] for name in names if name in row_of}
+        totals = dict(zip(rows, boards.total.exact(int64_array([*rows.values()])), strict=True))
         for line, name in enumerate(names):
-            row = rows.get(name)
-            rank = None if row is None else int(boards.rank[row]) or None
+            rank = int(boards.rank[rows[name]]) or None if name in rows else None
             led[name] = led[name] or number if rank == 1 else 0
-            if row is not None:
-                [total] = boards.total.exact(np.array([row]))
-                score = format_fixed(round_to_points(total), POINTS, least=9)
+            if name in rows:
+                score = format_fixed(round_to_points(totals[name]), POINTS, least=9)
                 shown.append({"answered": number, "participant": name, "score": score, "rank": rank})
                 values.append({"row": line, "answered": number, "score": float(score)})
     steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))

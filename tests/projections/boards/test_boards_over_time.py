@@ -7,7 +7,8 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
-from forecast_ledger.projections.boards.contest_groups import tallies_over_time
+from forecast_ledger.projections.boards import leaderboard
+from forecast_ledger.projections.boards.contest_groups import standings_over_time, tallies_over_time
 from tests.projections.studies.test_intervals import RULES, season
 from tests.support import oracle
 from tests.support.effort import times
@@ -79,3 +80,18 @@ def test_the_board_can_be_looked_at_after_some_answers_at_a_time(size: int) -> N
     assert len(each) % 2
     assert len(each) % 3
     assert [*tallies_over_time(analysis.facts, contest, scored, size)] == [*each[size - 1 : -1 : size], each[-1]]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_standings_over_time_are_those_of_the_tallies(rules: str) -> None:
+    """Exactly, whether floats are added up or fractions: numbers, ranks and order of all boards at once."""
+    story, answers = told(rules, 1)
+    analysis = oracle.projected(*story, *answers)
+    [name] = analysis.contests
+    facts, contest, scored = analysis.facts, analysis.facts.contests[name], analysis.scored(name)
+    for size in (1, 3):
+        tallies = [tally for _, tally in tallies_over_time(facts, contest, scored, size)]
+        boards = leaderboard.boards(facts, standings_over_time(facts, contest, scored, size))
+        assert [boards.rows_of(number) for number in range(len(tallies))] == [
+            leaderboard.board(facts, contest, tally) for tally in tallies
+        ]
