@@ -1,7 +1,8 @@
 """The states of writers as bytes, kept in a folder that only the user of the process can read or write.
 
 A kept state is no part of the log, and is never believed against it: it counts only if the log has its digest at its
-position, and if the same code wrote it; else the log is read. A user who could write to the folder could make
+position, and if the same code wrote it; else the log is read. That of a folder of segments counts only if the folder
+has the same manifest and, as this says, the same files. A user who could write to the folder could make
 a writer believe anything, so a folder that others can write to is not used.
 """
 
@@ -13,18 +14,23 @@ from hashlib import sha256
 from logging import DEBUG, getLogger
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 from msgspec import Struct, msgpack
 
 from forecast_ledger.ledger.batching.writer_state import Attempt, RecordedCommand, StandingInFile, WriterState
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.deciding.state import StandingOf, State
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.stored_log import StoredLog
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.segments.segment_files import SegmentManifest
+    from forecast_ledger.ledger.storing.sealed_log import SealedLog
 
 _MARK = b"forecast-ledger writer state\n"
 _DIGEST = 32  # bytes
@@ -115,14 +121,14 @@ LEAST = 10_000  # rows that are read faster than it is worth to keep a state
 _PART = 50  # a state is kept again when the log is longer by one part in so many
 _UNUSED = 30 * 24 * 3600  # s after which a state that nobody has used is deleted
 _OTHERS = 0o077  # the permissions of other users
-_CODE = ("batching", "core", "deciding", "model")  # rooms of the ledger whose code says what a state is
 _logger = getLogger(__name__)
 
 
-def load(store: StoredLog) -> WriterState | None:
+def load(store: StoredLog, sealed: "SealedLog | None" = None) -> WriterState | None:
     """Return what a writer of the log held; None if nothing is kept, or if it does not fit the log or this code.
 
-    Raises Unavailable (the store cannot be read).
+    sealed: the folder of segments that the log is in; the state is then that of its end, and every file is compared
+    with its SHA-256. Raises Unavailable (the store cannot be read).
     """
     path = _path(store)
     if path is None:
@@ -131,19 +137,22 @@ def load(store: StoredLog) -> WriterState | None:
         data = path.read_bytes()
     except OSError:  # mostly, there is none
         return None
-    known = kept_state(data, store.name, code_digest())
-    if known is None or not _fits(known, store):
+    known = kept_state(data, store.name, _version(None if sealed is None else sealed.manifest))
+    if known is None or not (_fits(known, store) if sealed is None else _has_files(sealed)):
         return None
     _touch(path)
     return known
 
 
-def keep(known: WriterState, store: StoredLog) -> None:
-    """Keep what a writer holds, in place of what was kept before. If that fails, nothing is kept."""
+def keep(known: WriterState, store: StoredLog, manifest: "SegmentManifest | None" = None) -> None:
+    """Keep what a writer holds, in place of what was kept before. If that fails, nothing is kept.
+
+    manifest: of the folder of segments that has the log up to there, all of which was checked.
+    """
     path = _path(store)
     if path is None:
         return
-    data = kept_bytes(known, store.name, code_digest())
+    data = kept_bytes(known, store.name, _version(manifest))
     try:
         with NamedTemporaryFile(dir=path.parent, delete=False) as file:
             part = Path(file.name)
@@ -177,6 +186,22 @@ def _fits(known: WriterState, store: StoredLog) -> bool:
     except Corrupt:  # who reads the log says where
         return False
     return row is not None and (row.digest, row.recorded_at) == (known.head.digest, known.recorded_at)
+
+
+def _has_files(sealed: "SealedLog") -> bool:
+    """Return whether the files of a folder are those that its manifest lists."""
+    try:
+        sealed.check_files()
+    except Corrupt:  # as above
+        return False
+    return True
+
+
+def _version(manifest: "SegmentManifest | None") -> str:
+    """Return what has written a state: this code, and if files were checked, pyarrow, with what they are."""
+    if manifest is None:
+        return code_digest()
+    return " ".join((code_digest(), pyarrow().__version__, manifest.segments[-1].chain))
 
 
 def _path(store: StoredLog) -> Path | None:
@@ -217,8 +242,8 @@ def _delete_unused(folder: Path) -> None:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the code that decides what a state is: another version of it reads the log."""
+    """Return a digest of the code that decides what a state is, and checks files: another version reads the log."""
     room, digest = Path(__file__).parent.parent, sha256()
-    for file in sorted(file for name in _CODE for file in (room / name).glob("*.py")):
+    for file in sorted(room.glob("*/*.py")):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()

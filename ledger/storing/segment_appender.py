@@ -15,6 +15,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
 from forecast_ledger.ledger.segments.segment_files import check_file, read_columns
+from forecast_ledger.ledger.storing import kept_states
 from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
@@ -51,25 +52,32 @@ def appended(
     """
     values.check_id(name, "name")
     with appending(folder, name, size) as target:
-        known = WriterState()
-        if target.manifest.segments:
-            listed = StoredLog(SegmentRows(folder, name), name)
-            known = _known_before_last(folder, name, listed)
-            if target.end != target.manifest.end:
-                _resume(folder, target)
         rows = _AppendedRows(folder, name, target)
-        with Ledger(StoredLog(rows, name), clock, prizes, known) as ledger:
+        store, known, kept = StoredLog(rows, name), WriterState(), None
+        if target.manifest.segments:
+            kept = kept_states.load(store, SealedLog(folder, name))
+            known = kept or _known_before_last(folder, name, StoredLog(SegmentRows(folder, name), name))
+            if target.end != target.manifest.end:
+                _resume(folder, target, is_checked=kept is not None)
+        with Ledger(store, clock, prizes, known) as ledger:
+            begun = target.manifest
             yield ledger
             rows.finish()
+            if kept is None or target.manifest != begun:
+                ledger._keep_sealed(target.manifest)
 
 
-def _resume(folder: Path, target: Sealing) -> None:
-    """Go on with the last segment, which is not full. Raises Corrupt: a file or a row of it was changed."""
+def _resume(folder: Path, target: Sealing, *, is_checked: bool) -> None:
+    """Go on with the last segment, which is not full. Raises Corrupt: a file or a row of it was changed.
+
+    is_checked: its rows were checked when these files were written.
+    """
     segment = target.manifest.segments[-1]
     for file in segment.files:  # first: pyarrow ends the process at some damage
         check_file(folder, file, segment.first)
     columns = read_columns(folder, segment)
-    deque(checked_rows(columns, segment, segment.before), 0)
+    if not is_checked:
+        deque(checked_rows(columns, segment, segment.before), 0)
     target.resume(columns)
 
 
@@ -111,6 +119,7 @@ class _AppendedRows(Rows):
     def __init__(self, folder: Path, name: str, target: Sealing) -> None:
         self.location, self._folder, self._name, self._target = str(folder), folder, name, target
         self._listed, self._manifest = self._open(), target.manifest
+        self.identity = str(folder.resolve())
         self._using, self._has_failed = RLock(), False
 
     def _open(self) -> SegmentRows | None:

@@ -28,6 +28,7 @@ from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.segments.segment_files import SegmentManifest
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
     from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
     from forecast_ledger.ledger.storing.subscription import Listener, Subscription
@@ -75,6 +76,7 @@ class Ledger:
         self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
+        self._is_whole = True  # no interrupt may have left a part of a state
         self._on_use: Callable[[Ledger], None] | None = None  # called before each use of what it knows
         forks.renew(self)
 
@@ -436,6 +438,18 @@ class Ledger:
             self._kept = self._known.head.position
             kept_states.keep(self._known, self._store)
 
+    def _keep_sealed(self, manifest: "SegmentManifest") -> None:
+        """Keep the state of a long log beside a folder of segments that has all of it.
+
+        An interrupt may have left what is not the state of its position: that is not kept.
+        """
+        from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
+
+        head = self._known.head
+        if self._is_whole and head == manifest.end and kept_states.is_due(head.position, 0):
+            with suppress(Unavailable):  # its temporary file cannot be read
+                kept_states.keep(self._known, self._store, manifest)
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other threads out. After an interrupt, the state may not be that of its position, and is not kept.
@@ -452,7 +466,7 @@ class Ledger:
         except LedgerError:
             raise
         except BaseException:
-            self._kept = None
+            self._kept, self._is_whole = None, False
             raise
         finally:
             lock.release()

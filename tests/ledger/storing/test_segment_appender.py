@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.batching.batch import Batch, Receipt
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -21,7 +23,14 @@ from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
+from forecast_ledger.ledger.segments.segment_files import (
+    MANIFEST,
+    describe_file,
+    read_columns,
+    read_manifest,
+    write_table,
+)
+from forecast_ledger.ledger.storing import kept_states, segment_appender
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -201,6 +210,117 @@ def test_rows_that_change_while_their_segment_is_replaced_are_noticed(
     with pytest.raises(Corrupt), appended(folder) as ledger:
         ledger.handle(contest("another"), "another")
     assert files_of(folder) == before
+
+
+@pytest.fixture
+def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders that were read as a whole. The states of short logs are kept, in a folder of this test."""
+    read, known_before_last = list[Path](), segment_appender._known_before_last
+
+    def noted(folder: Path, *given: Any) -> Any:
+        read.append(folder)
+        return known_before_last(folder, *given)
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "states"))
+    monkeypatch.setattr(kept_states, "LEAST", 1)
+    monkeypatch.setattr(segment_appender, "_known_before_last", noted)
+    return read
+
+
+@pytest.mark.parametrize("seed", range(times(3)))
+def test_a_writer_with_a_kept_state_decides_as_one_that_reads_the_folder(
+    seed: int, tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was sent before is a duplicate. A folder is read as a whole only if nothing was kept."""
+    dice, commands = Random(seed), export_commands()
+    ends = sorted({0, *dice.sample(range(1, len(commands)), 4), len(commands)})
+    outcomes: dict[int, list[str]] = {1: [], 10**6: []}
+    for least, found in outcomes.items():
+        monkeypatch.setattr(kept_states, "LEAST", least)
+        for begin, end in pairwise(ends):
+            with appended(tmp_path / f"{least}", clock=lambda: NOW + 99 * DAY, size=SIZE) as ledger:
+                found.append(str(ledger.handle_many(commands[max(begin - 9, 0) : end])))
+    assert outcomes[1] == outcomes[10**6]
+    assert files_of(tmp_path / "1") == files_of(tmp_path / "1000000")
+    assert [folder.name for folder in reads] == ["1000000"] * 4
+
+
+def damaged(folder: Path, kind: str, how: str) -> None:
+    """Damage a file of the first or of the last segment of a folder, or what it says."""
+    number = 0 if kind == "first" else -1
+    manifest = read_manifest(folder)
+    segment = manifest.segments[number]
+    path = folder / segment.others.name
+    if how == "lost":
+        path.unlink()
+    elif how == "changed":
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    else:  # all digests but those of rows are right
+        others = read_columns(folder, segment).others
+        ids = others["command_id"].take([*range(len(others))][::-1])
+        assert ids != others["command_id"]
+        path.unlink()
+        write_table(path, others.set_column(others.schema.names.index("command_id"), "command_id", ids))
+        other = structs.replace(segment, others=describe_file(path, len(others)))
+        sealing._write_manifest(folder, manifest.up_to(segment.first - 1).with_segment(other))
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("first", "lost"), ("last", "lost"), ("first", "changed"), ("last", "changed"), ("last", "forged"), ("", "")],
+)
+def test_a_kept_state_is_not_used_if_the_folder_was_changed(
+    kind: str, how: str, tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is damaged is refused as without it; another folder at its place is read."""
+    folder = tmp_path / "s"
+    with appended(folder, size=SIZE) as ledger:
+        ledger.handle_many(export_commands())
+    if kind:
+        damaged(folder, kind, how)
+    else:
+        with appended(tmp_path / "other", size=SIZE) as ledger:
+            ledger.handle_many(export_commands()[1:])
+        expected = read_manifest(tmp_path / "other").end
+        folder.rename(tmp_path / "before")
+        (tmp_path / "other").rename(folder)
+        with appended(folder, size=SIZE) as ledger:
+            assert ledger.head() == expected
+        assert reads == [folder]
+        return
+    faults = list[str]()
+    for states in (tmp_path / "states", tmp_path / "none"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(states))
+        with pytest.raises(Corrupt) as fault, appended(folder, size=SIZE):
+            pass
+        faults.append(str(fault.value))
+    assert faults[0] == faults[1]
+    assert reads == [folder, folder]
+
+
+def test_a_state_of_other_code_or_of_an_interrupt_is_not_used(
+    tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other code may check more; what an interrupt left may not be the state of its position."""
+    folder = tmp_path / "s"
+    with appended(folder) as ledger:
+        ledger.handle_many(export_commands())
+    for name, value in (("code_digest", lambda: "other"), ("pyarrow", lambda: SimpleNamespace(__version__="1"))):
+        with monkeypatch.context() as patched:
+            patched.setattr(kept_states, name, value)
+            with appended(folder):
+                pass
+    assert len(reads) == 2
+    with appended(folder) as ledger:
+        ledger.handle(contest("another"), "another")
+        monkeypatch.setattr(Batch, "decide_all", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            ledger.handle(contest("third"), "third")
+    with appended(folder):
+        pass
+    assert len(reads) == 3
 
 
 @pytest.mark.usefixtures("small_parts")
