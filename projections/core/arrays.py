@@ -89,10 +89,12 @@ def run_starts(*keys: Int64Array) -> Int64Array:
     >>> run_starts(np.array([7, 7, 7, 5]), np.array([1, 1, 2, 2])).tolist()
     [0, 2, 3]
     """
-    changed = np.zeros(max(len(keys[0]) - 1, 0), bool)
-    for key in keys:
-        changed |= key[1:] != key[:-1]
-    return np.flatnonzero(np.append(True, changed)[: len(keys[0])])
+    begins = np.empty(len(keys[0]), bool)
+    begins[:1] = True
+    np.not_equal(keys[0][1:], keys[0][:-1], out=begins[1:])
+    for key in keys[1:]:
+        begins[1:] |= key[1:] != key[:-1]
+    return begins.nonzero()[0]
 
 
 def largest(column: Int64Array) -> int:
@@ -112,8 +114,10 @@ class Totals(NamedTuple):
     @classmethod
     def of_runs(cls, starts: Int64Array, rows: int) -> Self:
         """Return the totals of runs of rows; starts, shape (m,), increasing from 0: where each begins."""
-        counts = np.diff(starts, append=rows)
-        return cls(np.repeat(np.arange(len(starts)), counts), counts)
+        counts = np.empty_like(starts)
+        np.subtract(starts[1:], starts[:-1], out=counts[:-1])
+        counts[-1:] = rows - starts[-1:]
+        return cls(np.arange(len(starts)).repeat(counts), counts)
 
     def of(self, column: Int64Array) -> Int64Array:
         """Return the sum of each index, shape (m,), as 64 bits hold it. Floats add up whole numbers, exactly.
@@ -152,12 +156,14 @@ def stable_order(key: Int64Array) -> Int64Array:
     >>> stable_order(np.array([70_000, -1, 70_000, 5])).tolist()
     [1, 3, 0, 2]
     """
+    if len(key) < _FEW:
+        return key.argsort(kind="stable")
     if (key[1:] >= key[:-1]).all():
         return np.arange(len(key))
     least, bits = int(key.min()), len(key).bit_length()
     size = (int(key.max()) - least).bit_length() + bits
-    if len(key) < _FEW or size > 63:
-        return np.argsort(key, kind="stable")
+    if size > 63:
+        return key.argsort(kind="stable")
     both = (key - least << bits) | np.arange(len(key))
     both = np.sort(both.astype(np.uint32)).astype(np.int64) if size <= 32 else np.sort(both)
     return both & ((1 << bits) - 1)
@@ -171,12 +177,13 @@ def distinct(key: Int64Array) -> tuple[Int64Array, Int64Array]:
     >>> [array.tolist() for array in distinct(np.array([7, -1, 7]))]
     [[-1, 7], [1, 0, 1]]
     """
-    if not len(key) or int(key.max()) - int(key.min()) > 4 * len(key):
+    least, most = (int(key.min()), int(key.max())) if len(key) else (0, 0)
+    if most - least > 4 * len(key) or not len(key):
         order = stable_order(key)
         starts, which = run_starts(key[order]), np.empty_like(order)
         which[order] = Totals.of_runs(starts, len(key)).which
         return key[order][starts], which
-    offset = key - key.min()
-    present = np.zeros(int(offset.max()) + 1, bool)
+    offset = key - least
+    present = np.zeros(most - least + 1, bool)
     present[offset] = True
-    return np.flatnonzero(present) + key.min(), (np.cumsum(present) - 1)[offset]
+    return present.nonzero()[0] + least, (present.cumsum() - 1)[offset]
