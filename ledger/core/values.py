@@ -50,6 +50,7 @@ TEXT_LENGTH = 10_000
 LONG_TEXT_LENGTH = 1_000_000  # for a prompt or a reply
 MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number as it is written
 LARGEST_NUMBER = Decimal("1e30")  # as it is written
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
 WRITTEN_FRACTION = "[0-9]{1,20}/[1-9][0-9]{0,19}"
@@ -390,7 +391,7 @@ def check_text(text: str, field: str, most: int = TEXT_LENGTH) -> str:
         raise Refused("malformed", field, text, "not a text")
     if len(text) > most:
         raise Refused("text_too_long", field, text)
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         raise Refused("id_not_plain", field, text)
     return text
 

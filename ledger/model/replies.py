@@ -115,6 +115,8 @@ def _embedded_object(text: str) -> str:
     Braces in strings do not count. A part starts outside of strings. The text is read once, from its end.
     """
     size, action = len(text), text.rfind(_ACTION)
+    if action < 0 or "{" not in text[:action]:
+        return text
     outside, inside = [size] * (size + 2), [size] * (size + 2)  # where the first unmatched } after each index is
     for index in range(size - 1, text.find("{"), -1):
         character = text[index]
@@ -125,7 +127,7 @@ def _embedded_object(text: str) -> str:
         inside[index] = inside[index + 2 if character == "\\" else index + 1]
         outside[index] = index if character == "}" else outside[after + 1] if character == "{" else after
     actions = [match.start() for match in re.finditer(_ACTION, text)]
-    for opening in re.finditer("{", text[:action] if action > 0 else ""):
+    for opening in re.finditer("{", text[:action]):
         end = outside[opening.end()]
         within = bisect_left(actions, opening.start())
         if end < size and actions[within] + len(_ACTION) <= end:
