@@ -1,11 +1,13 @@
 """Commands with defaults for all that a test does not care about, and given / when / then."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing as closing_store
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import REFUSALS, Refused
 from forecast_ledger.ledger.model import log
@@ -342,8 +344,7 @@ def trading_floor(*participants: str, **fields: Any) -> list[AnyCommand]:
 def ran(*story: AnyCommand) -> list[AnyEvent]:
     """Everything in the log of a ledger that has accepted these commands."""
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
-        for number, command in enumerate(story):
-            ledger.handle(command, f"c{number}")
+        accepted(ledger, story, "c")
         return [recorded.event for page in ledger.read() for recorded in page]
 
 
@@ -355,6 +356,14 @@ def remembered(ledger: Ledger) -> dict[str, Any]:
     tables["standing"] = {question: known.state.peek_standing(question) for question in known.state.standing}
     tables["commands"] = known.commands.recent | known.commands.older(ids, ledger._store.read)
     return deepcopy(tables | {"recorded attempts": known.attempts, "head": known.head})
+
+
+def accepted(ledger: Ledger, story: Sequence[AnyCommand], ids: str) -> None:
+    """Send commands to a ledger, in one batch, under these ids and their numbers. Raises Refused, the first of them."""
+    batch = [structs.replace(command, id=f"{ids}{number}") for number, command in enumerate(story)]
+    for outcome in ledger.handle_many(batch):
+        if isinstance(outcome, Refused):
+            raise outcome
 
 
 class Then:
@@ -382,8 +391,7 @@ class Given:
     def when(self, command: AnyCommand, prizes: Prizes | None = prizes_from_log) -> Then:
         """Handle one more command in a ledger of its own."""
         with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
-            for number, earlier in enumerate(self.history):
-                ledger.handle(earlier, f"given-{number}")
+            accepted(ledger, self.history, "given-")
             before = ledger.head()
             try:
                 receipt = ledger.handle(command, "when")

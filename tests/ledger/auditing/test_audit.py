@@ -65,7 +65,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import STORIES, recorded
 
 SEEDS = range(4)
-EVERY = 3 if LONG == 1 else 1  # of the positions at which a log is cut
+CUTS = 12 if LONG == 1 else 10**9  # the most positions at which a log is cut
 YES = 10**9
 
 
@@ -99,6 +99,11 @@ def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
         return [recorded for page in ledger.read() for recorded in page]
 
 
+def cuts_of(log: Sequence[Recorded], first: int) -> range:
+    """Return the positions at which a log is cut, from the first on."""
+    return range(first, len(log), max(1, len(log) // CUTS))
+
+
 # --- honest logs
 
 
@@ -108,7 +113,7 @@ def test_a_story_is_decided_as_it_was(story: str) -> None:
     log = recorded(story)
     for page in (1, 3, 500):
         assert audited(log, page=page).lossy_commands == 0
-    for end in range(len(log) % EVERY, len(log), EVERY):
+    for end in cuts_of(log, len(log) % 3):
         audited(log[:end], cut=True)
 
 
@@ -118,7 +123,7 @@ def test_a_season_is_decided_as_it_was(seed: int) -> None:
     audited(of_season(seed), page=7)
     log = of_trading(seed)
     audited(log, page=7)
-    for end in range(seed, len(log), 5 * EVERY):
+    for end in cuts_of(log, seed):
         audited(log[:end], cut=True)
 
 

@@ -101,7 +101,7 @@ def test_trading_gives_the_same_state(size: int) -> None:
     """Accounts, positions, attempts and texts."""
     trading = TradingSeason(5, 30).commands()
     for commands in (export_commands(), trading):
-        records = oracle.attempted(commands)[0]
+        records = oracle.attempted(commands)[0][: times(480) if size == 1 else None]
         for sealed in (len(records), Random(size).randrange(len(records))):
             assert_same(records, size, sealed)
 

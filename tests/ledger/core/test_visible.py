@@ -4,6 +4,8 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -18,11 +20,20 @@ from forecast_ledger.ledger.core.visible import (
 )
 from tests.support.effort import LONG
 
+# The numbers of characters that tests try one by one: of the ten planes without a character, a short run tries a few.
+TRIED = [code for code in range(sys.maxunicode + 1) if not 0x40000 <= code < 0xE0000 or code % 127 == 0 or LONG > 1]
+
+
+@cache
+def every_character() -> Any:
+    """Every character but surrogates."""
+    polars = pytest.importorskip("polars")
+    return polars.Series([chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000])
+
 
 def matching(pattern: str) -> list[str]:
     """Every character that a pattern matches by the tables of Rust's regex, which polars uses; without surrogates."""
-    polars = pytest.importorskip("polars")
-    characters = polars.Series([chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000])
+    characters = every_character()
     found: list[str] = characters.filter(characters.str.contains(f"(?s)^{pattern}$")).to_list()
     return found
 
@@ -44,7 +55,7 @@ def test_a_character_that_is_newer_than_this_python_is_plain_and_not_known() -> 
     """Every character that Unicode 14.0 does not assign is plain, so that a later version decides nothing else."""
     newer = matching(r"[\P{Age=14.0}]")
     assert len(newer) > 800_000
-    assert all(map(is_plain, newer))
+    assert all(map(is_plain, {*newer} & {*map(chr, TRIED)}))
     assert not is_known_plain("a\u0378")
 
 
@@ -61,7 +72,7 @@ def test_a_mark_that_unicode_14_lacks_ends_what_can_be_composed() -> None:
 
 def test_what_this_python_knows_as_plain_is_plain() -> None:
     """A log that was written with any version is read with every one: here, each alone, and a quarter after others."""
-    for number, text in enumerate(map(chr, range(sys.maxunicode + 1))):
+    for number, text in enumerate(map(chr, TRIED)):
         for each in (text, f"e{text}", f"\u1b05{text}") if number % 4 == 0 or LONG > 1 else (text,):
             assert is_plain(each) or not is_known_plain(each)
 

@@ -740,7 +740,7 @@ def test_every_table_can_be_computed_for_every_consistent_rule_set(seed: int) ->
     Questions that its rules cannot score are refused, and the prizes of a board sum to the pool, or nobody wins one.
     """
     chance = Random(seed)
-    for _ in range(12):
+    for _ in range(times(48)):
         tables = worked_out(every_form(drawn(chance)))
         refused = {name: why for name in CATALOGUE if (why := _refused(tables, name))}
         assert refused.keys() <= RESAMPLED, refused

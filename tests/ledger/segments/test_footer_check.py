@@ -41,7 +41,7 @@ from tests.support.given import forecast, numeric, opened
 from tests.support.logs import rows
 from tests.support.paths import ROOT
 
-EVERY = max(1, 1800 // EFFORT)  # of about 37,000 changes, which take most of an hour; LONG=1800 tries all
+EVERY = max(1, 3600 // EFFORT)  # of about 37,000 changes, which take most of an hour; LONG=3600 tries all
 
 
 @pytest.fixture(scope="module")

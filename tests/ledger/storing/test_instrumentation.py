@@ -231,46 +231,52 @@ def configuration():
     handlers = {name: list(getattr(each, "handlers", [])) for name, each in logging.root.manager.loggerDict.items()}
     own = {name for name, each in handlers.items() if each and name.split(".")[0] == "forecast_ledger"}
     return list(root.handlers), root.level, structlog.is_configured(), repr(config["processors"]), sorted(own)
-before, filters, threads = configuration(), list(warnings.filters), threading.active_count()
 sys.dont_write_bytecode = True
 sys.addaudithook(hook)
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-after = configuration()
-if before != after:
-    found.append("configures logging")
-if threads != threading.active_count():
-    found.append("leaves a thread")
-if filters != warnings.filters:
-    found.append("changes the filters of warnings")
-print(json.dumps(found))
+for names in sys.argv[1:]:
+    before, filters, threads = configuration(), list(warnings.filters), threading.active_count()
+    for name in names.split():
+        importlib.import_module(name)
+    after = configuration()
+    if before != after:
+        found.append("configures logging")
+    if threads != threading.active_count():
+        found.append("leaves a thread")
+    if filters != warnings.filters:
+        found.append("changes the filters of warnings")
+    print(json.dumps(found))
+    found.clear()
 """
 
 
-def test_no_module_does_anything_when_it_is_imported() -> None:
-    """An import opens no file or connection, starts no thread or process, and changes no logging or warnings."""
-    names = ["forecast_ledger", *(f"forecast_ledger.{name}" for name in sorted(NAMES))]
-    done = subprocess.run([sys.executable, "-c", GUARDED, *names], cwd=ROOT, capture_output=True, check=True, text=True)
-    assert json.loads(done.stdout) == []
-
-
-def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
-    """The guards detect a module that does all that they forbid."""
-    (tmp_path / "culprit.py").write_text(
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """What the guards found while a process imported all modules, and then one that does all that they forbid."""
+    folder = tmp_path_factory.mktemp("culprit")
+    (folder / "culprit.py").write_text(
         "import logging, sqlite3, threading, warnings, structlog\n"
-        "open('culprit.txt', 'w').close()\n"
+        f"open({str(folder / 'culprit.txt')!r}, 'w').close()\n"
         "sqlite3.connect(':memory:').close()\n"
         "logging.basicConfig()\n"
         "warnings.simplefilter('ignore')\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        [sys.executable, "-c", GUARDED, "culprit"], cwd=tmp_path, capture_output=True, check=True, text=True
-    )
-    modules = " ".join(json.loads(done.stdout))
-    for what in ("opens culprit.txt", "sqlite3.", "configures logging", "starts", "leaves a thread", "filters"):
-        assert what in modules
+    names = " ".join(["forecast_ledger", *(f"forecast_ledger.{name}" for name in sorted(NAMES))])
+    call = [sys.executable, "-c", f"import sys; sys.path.append({str(folder)!r})" + GUARDED, names, "culprit"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, check=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_no_module_does_anything_when_it_is_imported(found: list[list[str]]) -> None:
+    """An import opens no file or connection, starts no thread or process, and changes no logging or warnings."""
+    assert found[0] == []
+
+
+def test_the_guards_see_what_they_guard_against(found: list[list[str]]) -> None:
+    """The guards detect a module that does all that they forbid."""
+    for what in ("opens ", "culprit.txt", "sqlite3.", "configures logging", "starts", "leaves a thread", "filters"):
+        assert what in " ".join(found[1])
 
 
 @pytest.mark.parametrize("statement", ["import forecast_ledger", "from forecast_ledger import Ledger"])
@@ -283,8 +289,8 @@ def test_the_front_door_opens_quickly(statement: str) -> None:
         ended = getrusage(RUSAGE_CHILDREN)
         return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
-    empty = min(took("pass") for _ in range(3))
-    assert min(took(statement) for _ in range(5)) - empty < 0.150 * 4  # some machines are slow
+    empty = min(took("pass") for _ in range(2))
+    assert any(took(statement) - empty < 0.150 * 4 for _ in range(5))  # some machines are slow
 
 
 def test_the_front_door_imports_nothing_heavy() -> None:

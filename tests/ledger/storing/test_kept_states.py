@@ -87,7 +87,7 @@ def test_a_writer_with_a_kept_state_decides_as_one_that_reads_the_log(name: str,
     """Each command is sent to a new writer, and to one that has all of the log in memory: the logs are the same."""
     path, begun = str(tmp_path / "log.db"), 0
     with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY, prizes=prizes_from_log) as reading:
-        for command in islice(HISTORIES[name](), times(200)):
+        for command in islice(HISTORIES[name](), times(120)):
             with Ledger.open(path, clock=lambda: NOW + 99 * DAY, prizes=prizes_from_log) as writer:
                 outcomes = [writer.handle_many([command]), writer.handle_many([command])]
                 begun += bool(writer._kept)

@@ -349,7 +349,7 @@ def events_of(location: Path) -> list[Any]:
 @pytest.mark.parametrize("many", [1, 50])
 def test_a_block_that_fails_keeps_whole_transactions(many: int, tmp_path: Path) -> None:
     """At every step, the folder ends where a transaction does; all is sent again, and it is that of a log."""
-    commands = [*commands_of("metaculus-2022")[:8], *commands_of("arena-week")[:24]]  # of up to 5 events
+    commands = [*commands_of("metaculus-2022")[:8], *commands_of("arena-week")[: times(96)]]  # of up to 5 events
     folder, clock = tmp_path / "s", lambda: NOW + 99 * DAY
     ends, listed = [0], {0}
     entered = appended(folder, clock=clock, size=3)
@@ -417,13 +417,13 @@ def test_a_segment_that_is_damaged_is_not_added_to(kind: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("seed", range(times(6)))
 def test_a_folder_that_ends_in_the_middle_of_a_command_is_not_added_to(seed: int, tmp_path: Path) -> None:
-    """At every log position at which it could be cut; where it ends with a command, it goes on."""
+    """At log positions at which it could be cut; where it ends with a command, it goes on."""
     dice = Random(seed)
     recorded = of_trading(seed, 40) if seed % 2 else of_season(seed)
     every, ids = [log.seal(each)[0] for each in recorded], [each.command_id for each in recorded]
     within = [end for end in range(1, len(every)) if ids[end - 1] == ids[end]]
     after = [end for end in range(1, len(every) + 1) if end not in within]
-    for end in [*dice.sample(within, min(9, len(within))), *dice.sample(after, 9)]:
+    for end in [*dice.sample(within, min(times(24), len(within))), *dice.sample(after, times(24))]:
         folder = tmp_path / f"s{end}"
         seal(lambda begin, end=end: iter([every[begin:end]] if begin < end else []), "main", folder, 30)  # type: ignore[misc]
         before = files_of(folder)
@@ -458,7 +458,7 @@ def test_a_folder_that_ends_between_two_prizes_is_not_added_to(paid: int, tmp_pa
 
 def test_threads_may_share_the_ledger(tmp_path: Path) -> None:
     """One reads all of it while another appends: always a beginning of the log."""
-    commands = [opened(f"q{number}", id=f"c{number}") for number in range(400)]
+    commands = [opened(f"q{number}", id=f"c{number}") for number in range(150)]
     faults, ended = list[BaseException](), Event()
 
     def read(ledger: Ledger) -> None:

@@ -69,7 +69,7 @@ def mutants(log: list[Recorded]) -> Iterator[tuple[str, list[Recorded]]]:
                 for way, value in enumerate(near_values(getattr(entry.event, name))):
                     changes[events.TAGS[type(entry.event)], name, way].append((place, value))
     for (tag, name, _), each in sorted(changes.items()):
-        for place, value in each if LONG > 1 else each[len(each) // 2 :][:1]:
+        for place, value in each if LONG > 1 else each[:1]:
             entry = log[place]
             changed = structs.replace(entry, event=structs.replace(entry.event, **{name: value}))
             change = f"{tag} {name} {getattr(entry.event, name)!r} -> {value!r}"

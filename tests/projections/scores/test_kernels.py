@@ -836,11 +836,11 @@ def test_the_decimal_context_of_a_program_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(times(8)))
-def test_two_thousand_forecasts_are_scored_as_each_alone(seed: int) -> None:
+def test_many_forecasts_are_scored_as_each_alone(seed: int) -> None:
     """They have two to forty outcomes and are read in blocks of a thousand numbers."""
     choose = Random(seed)
     cases = []
-    for _ in range(2_000):
+    for _ in range(500):
         cut = sorted(choose.randrange(BILLION + 1) for _ in range(choose.randrange(1, 40)))
         numbers = tuple(after - before for before, after in pairwise([0, *cut, BILLION]))
         cases.append(Case(numbers, choose.randrange(len(numbers))))

@@ -8,7 +8,7 @@ import pytest
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import rank_sets
 from forecast_ledger.projections.tables.catalogue import Projections
-from tests.projections.studies.test_intervals import RULES, WEIGHTS, Found, exact_scores, grouped, season, units
+from tests.projections.studies.test_intervals import CASES, RULES, Found, exact_scores, grouped, season, units
 from tests.projections.studies.test_pairs import turned
 from tests.projections.studies.test_rank_sets import by_definition, marginal_by_definition
 from tests.support import oracle, rules_oracle
@@ -82,8 +82,7 @@ def counted(rules: RuleSet, of: Mapping[str, Case], found: Found, who: str) -> S
     return {**imputed, **{name: shares for (name, each), shares in found.items() if each == who and name in of}}
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(("name", "weights"), CASES)
 def test_sets_of_ranks_and_the_resolution_are_those_of_the_definition(
     name: str, weights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -302,11 +302,11 @@ def test_a_table_is_named_after_its_projection_and_has_its_columns(name: str) ->
 @EVERY
 def test_only_counts_are_printed_as_numbers(name: str) -> None:
     """Scores, coverages, takes, shares and prizes are decimal text, so that no reader converts them to floats."""
-    for row in example_table(name).rows():
-        for column in CATALOGUE[name].columns:
-            kind = int if column.kind == "count" else str
-            missing = row[column.name] is None and column.name in OPTIONAL.get(name, ())
-            assert missing or type(row[column.name]) is kind
+    found = {(column, type(value)) for row in example_table(name).rows() for column, value in row.items()}
+    for column in CATALOGUE[name].columns:
+        kinds = {kind for named, kind in found if named == column.name}
+        missing = {type(None)} if column.name in OPTIONAL.get(name, ()) else set()
+        assert kinds - missing <= {int if column.kind == "count" else str}
 
 
 def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:

@@ -902,7 +902,7 @@ def test_later_events_do_not_change_the_row_of_a_movement(seed: int | None) -> N
         for name in trading_contests(whole)
     }
     ends = [a.position for a, b in pairwise(log) if a.command_id != b.command_id]
-    for end in ends[:: max(len(ends) // times(64), 1)]:
+    for end in ends[:: max(len(ends) // times(40), 1)]:
         log_facts = facts([log[:end]])
         for name in trading_contests(log_facts):
             snapshot_rows = portfolios(log_facts, name)
