@@ -163,10 +163,8 @@ def test_a_page_begins_with_what_it_claims_and_what_a_contest_asks(log: Any, tmp
     report(log(crowd(["ada", "bob"])), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     words = " ".join(checked(text).texts)
-    places = [
-        words.index(part) for part in ("What this page claims:", "What it does not claim:", "questions is", "share")
-    ]
-    assert places == sorted(places)
+    parts = ("What this page claims:", "What it does not claim:", "questions is", "bob is first with", "State")
+    assert [*map(words.index, parts)] == sorted(map(words.index, parts))
     assert text.count("&lt;b&gt;Cup &amp; saucer&lt;/b&gt;</bdi></h") == 1
     assert "In plain words" in words
 
@@ -219,6 +217,7 @@ def test_what_a_page_leaves_out_is_counted_with_the_command_that_prints_it(
     assert f"Not shown: sections about participants after the first 2 of 3; {whole}." in words
     every = whole.replace("participant_review", "questions")
     assert f"3: 3 resolved; from q0 to q2; {every}" in words
+    assert "Forecasts of the consensus" not in words  # the picture's title
     few = f"it would be drawn from fewer than 5 forecasts; {whole.replace('participant_review', 'calibration')}"
     assert f"Not shown: how often what was forecast happened. Reason: {few}." in words
 
@@ -672,7 +671,8 @@ def test_a_page_of_accounts_adds_up(log: Any, tmp_path: Path) -> None:
     assert "family aurora, release aurora-1 has rank 1 with a profit of 2,360.00; 4 positions in 3 decisions." in words
     assert "only one participant made forecasts besides trading, so there are no scores to compare" in words
     assert "bo 2026-03-10 09:05 reversed launch yes - - -25,000.00 -1,000.00" in words.replace("\u00a0", " ")
-    assert "cy has the largest profit so far, 2,500.00, since 2026-03-15; ada has -110.00" in words
+    findings = re.findall("<strong>(.*?)</strong>", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "cy has the largest profit so far, 2,500.00, since 2026-03-15; ada has -110.00." in findings
     assert "Questions 5: 1 annulled, 4 resolved" in words
     assert "Not shown" not in words  # no picture of forecasts is missing where there is no board of them
     assert "merger Will the merger be approved? Neither yes nor no: paid half and half resolved by payouts" in words
@@ -701,8 +701,8 @@ def test_contests_of_the_same_questions_name_each_other(log: Any, tmp_path: Path
     words = " ".join(" ".join(checked((tmp_path / "page.html").read_text(encoding="utf-8")).texts).split())
     facts = replay(path).projections.facts
     assert facts.contests["plain"].entries.keys() == facts.contests["hidden-only"].entries.keys()
-    assert "Same questions in plain, under other rules" in words
-    assert "Same questions in hidden-only, under other rules" in words
+    told = re.findall(r"Contest (\S+) State .*? Same questions in (.*?), under other rules", words)
+    assert told == [("hidden-only", "plain"), ("plain", "hidden-only")]
     assert "where their boards agree, that is no second evidence" in words
 
 
