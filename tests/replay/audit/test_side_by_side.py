@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
 from tests.support.forging import in_first_form
 from tests.support.forging import written as forged
 from tests.support.given import contest, day, forecast, micros, opened, renaming, withdrawal
-from tests.support.logs import commands_of, recorded, written
+from tests.support.logs import commands_of, log_fixture, recorded, written
 from tests.support.processes import forking
 
 Change = Callable[[list[Recorded], int], list[Recorded]]
@@ -299,11 +300,16 @@ def edit(path: Path | str, change: Edit, place: int) -> None:
         change(file, place)
 
 
+forecasts = log_fixture(FORECASTS, "module")
+
+
 @pytest.mark.parametrize("change", EDITS, ids=lambda change: change.__name__)
-def test_an_edited_row_is_found_wherever_parts_end(tmp_path: Path, change: Edit, begun: list[Beginning | None]) -> None:
+def test_an_edited_row_is_found_wherever_parts_end(
+    forecasts: str, tmp_path: Path, change: Edit, begun: list[Beginning | None]
+) -> None:
     """The last row of a part, the first one, one within it, and the last of the log; the words are those of one."""
     for place in (6, 7, 8, 14, 15, 25):
-        path = written(tmp_path / f"{place}.db", FORECASTS)
+        path = copyfile(forecasts, tmp_path / f"{place}.db")
         edit(path, change, place)
         assert not same(path)
     assert begun == [None] * 6

@@ -124,7 +124,7 @@ def submitted(probability: bytes) -> bytes:
         submitted(b'0.5, "attestation": {"note": "\\ud800"}'),
         submitted(b'0.5, "attestation": ' + b'{"note":' * 100_000),
         submitted(b'null, "quantiles": [1e999999999]'),
-        submitted(b'null, "quantiles": [' + b"1," * 10**6 + b"1]"),
+        submitted(b'null, "quantiles": [' + b"1," * 10 ** (6 if LONG > 1 else 5) + b"1]"),
         submitted(b'null, "quantiles": [NaN]'),
         opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [0.5] * 10**5}).strip(),
         opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [[0.5]]}).strip(),

@@ -92,7 +92,8 @@ def test_no_line_is_wider_than_the_terminal(log: str, command: list[str]) -> Non
 def test_wide_shows_what_a_pipe_gets(log: str, command: list[str]) -> None:
     """Every column and value, also where there is no room for them."""
     words = [word.replace("LOG", log) for word in command]
-    assert fast(*words, "--wide", columns=60) == (run(*words).stdout.splitlines(), run(*words).stderr)
+    piped = run(*words)
+    assert fast(*words, "--wide", columns=60) == (piped.stdout.splitlines(), piped.stderr)
 
 
 def test_a_real_terminal_is_as_wide_as_it_says(log: str) -> None:

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.engines import pool
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import written
+from tests.support.tasks import damaged, much, nothing, twice
 
 REPLAYED = """
 import forecast_ledger
@@ -97,25 +98,6 @@ def test_a_program_with_a_guard_starts_processes(folder: Path, program: str, don
     ended = run(folder, program.format(guard=GUARD))
     assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", done)
     assert len((folder / "runs").read_text().split()) > 1
-
-
-def twice(number: int) -> int:
-    """A task."""
-    return 2 * number
-
-
-def much(_: int) -> bytes:
-    """A task whose result does not go into a pipe at once."""
-    return bytes(10**8)
-
-
-def damaged(_: int) -> None:
-    """A task that finds damage."""
-    raise Corrupt(7, "found")
-
-
-def nothing(_: object) -> None:
-    """How a process begins that needs nothing."""
 
 
 @pytest.fixture

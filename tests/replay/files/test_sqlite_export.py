@@ -16,7 +16,7 @@ from forecast_ledger.projections.core.columns import DECIMALS
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import EVERYTHING, TITLES, exported
@@ -52,11 +52,17 @@ def all_of(db: Db, name: str) -> list[dict[str, Any]]:
     return asked(db, f'SELECT * FROM "{name}"')  # noqa: S608 - a name of ours
 
 
+@pytest.fixture(scope="module")
+def season(log: str) -> Replay:
+    """A replay of the log."""
+    return replay(log)
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_a_table_holds_what_is_printed(log: str, db: Db, name: str) -> None:
+def test_a_table_holds_what_is_printed(season: Replay, db: Db, name: str) -> None:
     """Decimals and whole numbers of any size as text, counts as integers, instants with six decimals always."""
     kinds = {column.name: column.kind for column in CATALOGUE[name].columns}
-    for ours, theirs in zip(replay(log).table(name).rows(), all_of(db, name), strict=True):
+    for ours, theirs in zip(season.table(name).rows(), all_of(db, name), strict=True):
         for column, value in ours.items():
             other = theirs[column]
             if kinds[column] == "instant" and value is not None:

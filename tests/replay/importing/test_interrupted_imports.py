@@ -78,7 +78,7 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command is recorded in a transaction of its own, and the process ends after so many of them: after every
-    seventeenth number, in a long run after every one.
+    29th number, in a long run after every one.
     """
     monkeypatch.setattr(append, "FIRST_BATCH", 1)
     monkeypatch.setattr(append, "LARGEST_BATCH", 1)
@@ -88,7 +88,7 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_where_it_ended(
         return carried(KINDS[kind].read(files, None).items, LeftOut())
 
     expected, commands = whole(kind), sum(1 for _ in read())
-    for ended in range(0, commands, 17 if LONG == 1 else 1):
+    for ended in range(0, commands, 29 if LONG == 1 else 1):
         with ticking() as ledger:
             for _ in append_batches(ledger, islice(read(), ended), lambda _: None):
                 pass

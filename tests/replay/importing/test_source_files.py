@@ -71,12 +71,12 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_one_doubled_name_of_many_is_found_soon(tmp_path: Path) -> None:
     """In a time that grows with the number of names, not with its square: it was 90 s for 100,000 names."""
-    path = archive(tmp_path / "a.zip", *map(str, range(20_000)), "19999")
+    path = archive(tmp_path / "a.zip", *map(str, range(10_000)), "9999")
     begun = time.process_time()
     zipfile.ZipFile(path).close()
     opened = time.process_time()
-    assert "19999: the zip has two files" in refusal(path)
-    assert time.process_time() - opened < 5 * (opened - begun) + 1
+    assert "9999: the zip has two files" in refusal(path)
+    assert time.process_time() - opened < 5 * (opened - begun) + 0.3
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from forecast_ledger.replay.files.manifest import refused_file
 from forecast_ledger.replay.writing import append, command_lines
 from forecast_ledger.replay.writing.append import append_batches, append_blocks, append_lines, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
+from tests.support.effort import LONG as EFFORT
 from tests.support.effort import times
 from tests.support.given import DAY, NOW, OPENS, day, opened
 
@@ -28,6 +29,7 @@ FIRST_LINES = [
 ]
 SMALL = 7  # lines a block
 LONG = 400  # bytes of the longest line
+READ = (1, 61, 2**16)  # bytes read at once
 
 
 def forecast_line(command_id: Any, **fields: Any) -> bytes:
@@ -149,14 +151,17 @@ def test_every_odd_line_has_the_same_outcome_wherever_it_is_in_a_block(
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("before", [SMALL - 3, SMALL - 4])
 def test_every_odd_line_may_end_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
-    """After it, alone or twice, the lines go on in the next block, of which a part may have been read already."""
+    """After it, alone or twice, the lines go on in the next block, of which a part may have been read already.
+
+    So many bytes are read at once as the turn of the line says; in a long run, as many as any.
+    """
     good = [forecast_line(f"g{number}", participant=f"g{number}") for number in range(before + 2 * SMALL)]
     at = partial(Ledger.open, ":memory:", clock=lambda: NOW + 99 * DAY)
-    for odd in odd_lines():
+    for number, odd in enumerate(odd_lines(), before):
         file = b"\n".join([*FIRST_LINES[1:], *good[:before], odd, odd, *good[before:]])
         with at() as one_by_one:
             expected = sent(one_by_one, file, tmp_path)
-        for at_once in (1, 61, 2**16):
+        for at_once in READ if EFFORT > 1 else [READ[number % 3]]:
             monkeypatch.setattr(command_lines, "READ_BYTES", at_once)
             with at() as ledger:
                 assert sent(ledger, file, tmp_path, LineBlocks) == expected, (odd, at_once)
