@@ -522,12 +522,16 @@ def known_at_end(sealed: "SealedLog", store: "StoredLog", last: int = NO_END) ->
     store: of the log that the segments are of.
     """
     from forecast_ledger.ledger.batching.sealed_state import UNREAD, apply_segment  # noqa: PLC0415 - late: it is rare
+    from forecast_ledger.ledger.segments.segment_columns import between  # noqa: PLC0415 - late: it is rare
 
     known = WriterState()
     with gc_pause.paused():
-        for part in sealed.segments(lambda position, _: position <= last, UNREAD):
-            [row] = store.read(part.end.position - 1, 1)
-            apply_segment(known, part.columns, log.unseal_row(row, part.end.position))
+        for segment, columns, *_ in sealed.segments(lambda *_: True, UNREAD):
+            if segment.first > last:
+                break
+            end = min(segment.last, last)
+            [row] = store.read(end - 1, 1)
+            apply_segment(known, between(columns, None, None if end == segment.last else end), log.unseal_row(row, end))
     return known
 
 
