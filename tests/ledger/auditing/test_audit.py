@@ -21,7 +21,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.store import pay, prizes_from_log
 from tests.ledger.model.test_mismatch import SAYS_BOTH
 from tests.support import oracle
-from tests.support.effort import LONG
+from tests.support.effort import LONG, times
 from tests.support.forging import audited, chained, in_first_form, written
 from tests.support.given import (
     AFTER,
@@ -558,7 +558,7 @@ def test_the_quick_check_accepts_only_what_the_decider_records(seed: int, monkey
     """
     random, log = Random(seed), of_season(seed)
     made = [place for place, recorded in enumerate(log) if isinstance(recorded.event, events.ForecastMade)]
-    logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(60))]
+    logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(times(320)))]
     quick = [outcome(season) for season in logs]
     monkeypatch.setattr(ForecastCheck, "accept", lambda *_: 0)
     assert [outcome(season) for season in logs] == quick

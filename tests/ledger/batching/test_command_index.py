@@ -82,7 +82,7 @@ def test_every_command_is_found_after_every_step_and_no_other(seed: int) -> None
         assert len(in_the_log(ledger)) > 20
 
 
-@pytest.mark.parametrize("seed", range(times(24)))
+@pytest.mark.parametrize("seed", range(times(16)))
 def test_batches_of_forecasts_alone_are_found_and_undone(
     seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint, Recorde
 from forecast_ledger.ledger.model.provenance import Evidence, Provenance
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
+from tests.support.effort import LONG
 from tests.support.given import NOW
 from tests.support.paths import SOURCES
 
@@ -487,6 +488,7 @@ def damaged(rows: list[bytes], before: Checkpoint = START) -> int:
 
 
 BYTES = [*b'0 1a",{}[]:\\', 0, 0x0A, 0x7F, 0xFF]
+STEP = 2 if LONG == 1 else 1  # in a short run, each offset has half of them
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -494,7 +496,7 @@ def test_every_change_of_a_single_byte_is_found_at_its_row(place: int) -> None:
     """At every offset, the lowest and highest bit are flipped, and the byte is replaced by characters of JSON."""
     row = THREE[place]
     for offset, byte in enumerate(row):
-        for other in {byte ^ 1, byte ^ 0x80, *BYTES} - {byte}:
+        for other in {byte ^ 1, byte ^ 0x80, *BYTES[offset % STEP :: STEP]} - {byte}:
             rows = [*THREE]
             rows[place] = row[:offset] + bytes([other]) + row[offset + 1 :]
             assert damaged(rows) == place + 1, rows[place]

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import accumulate
 from math import isqrt
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -293,11 +293,18 @@ def test_an_average_of_hundreds_agrees_with_its_definition(average: Average, see
 @pytest.mark.parametrize(("block", "within"), [(1, 6), (2, 1), (4, 6), (community.BLOCK, 1)])
 def test_the_oldest_of_many_regain_weight_once_newer_ones_withdraw(average: Average, block: int, within: int) -> None:
     """About 200 of 1,300 forecasts weigh nothing; then the 900 newest withdraw, at one or several instants."""
+    rows, expected = withdrawing(average, within)
+    assert fast(average, rows, block) == expected
+
+
+@cache
+def withdrawing(average: Average, within: int) -> tuple[list[Interval], Any]:
+    """The forecasts, and their averages by the slow definition."""
     choose = Random(7)
     rows = [Interval(place // 100, 99, 0, choose.randrange(LARGEST), place % 100) for place in range(1_300)]
     rows[400:] = [row._replace(end=choose.randrange(20, 20 + within), value=row.value // 9) for row in rows[400:]]
     rows[:3] = [row._replace(end=22) for row in rows[:3]]
-    assert fast(average, rows, block) == slow(average, rows)
+    return rows, slow(average, rows)
 
 
 @settings(max_examples=times(50), deadline=None)

@@ -548,12 +548,10 @@ def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None
     """Forecasts are scored one, two, seven or all at a time."""
     recorded, _ = oracle.attempted(commands)
     actual = oracle.facts_in(recorded)
-    whole = Projections(actual)
-    for chunk in (1, 2, 7):
-        chunked = Projections(actual, chunk)
-        assert [chunked.table(name).digest() for name in CATALOGUE] == [
-            whole.table(name).digest() for name in CATALOGUE
-        ]
+    whole, *chunked = (Projections(actual, chunk) for chunk in (1 << 20, 1, 2, 7))
+    expected = [whole.table(name).digest() for name in CATALOGUE]
+    for projections in chunked:
+        assert [projections.table(name).digest() for name in CATALOGUE] == expected
 
 
 @pytest.mark.parametrize("rules", ["peer-2024-03", "relative-2022-04", "baseline"])

@@ -320,9 +320,9 @@ def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:
 def test_keys_are_unique_and_rows_are_in_order_of_their_key(commands: list[AnyCommand]) -> None:
     """Holds for logs of all kinds; a leaderboard has its own order, but one row for each participant."""
     recorded, _ = oracle.attempted(commands)
-    log_facts = oracle.facts_in(recorded)
+    projections = Projections(oracle.facts_in(recorded))
     for name, key in KEYS.items():
-        table = Projections(log_facts).table(name)
+        table = projections.table(name)
         columns = {column.name: values for column, values in zip(table.columns, table.values, strict=True)}
         parts = [values.ranks() if isinstance(values := columns[part], Ids) else values for part in key]
         rows = list(zip(*(list(part) for part in parts), strict=True))
