@@ -4,23 +4,22 @@ A score alone does not tell a good forecast from an easy question. A review comp
 forecast on the same question.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
-from heapq import nlargest
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import missing_scores
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
 from forecast_ledger.projections.core.columns import round_to_points
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.scores.time_weighted import ContestScores
+from forecast_ledger.projections.scores.scored_questions import Questions, lower_is_better
+from forecast_ledger.projections.scores.time_weighted import ContestScores, Scores
 
 
 class Reviewed(NamedTuple):
@@ -47,13 +46,14 @@ class Reviewed(NamedTuple):
 
 
 class _QuestionScores(NamedTuple):
-    """A question: of each participant, by code, the exact score, the same in 1e-9, the coverage and the rank.
+    """A question: of some participants, by code, the exact score, the same in 1e-9, the coverage and the rank.
 
-    median: of the scores. rounded: the median, 1e-9.
+    forecasters: how many have a score. median: of the scores. rounded: the median, 1e-9.
     """
 
     question: int
     by_participant: dict[int, tuple[Fraction, int, int, int]]
+    forecasters: int
     median: Fraction
     rounded: int
 
@@ -82,7 +82,7 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
     among = {*(participants if compared is None else compared)}
     chosen = None if only is None else {*chain.from_iterable(only.values())}
-    scored_questions = [*_question_scores(rules, scored, among, sign, chosen)]
+    scored_questions = [*_question_scores(rules, _among(scored, among, chosen), participants)]
     scored_questions.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     numbered = [*enumerate(scored_questions)]
@@ -97,7 +97,7 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
             if counted is None:
                 counted = imputed.get(one.question, Fraction(0) if counts else None)
                 rounded = None if counted is None else round_to_points(counted)
-            row = score, rank, len(one.by_participant), covered, attainable[one.question], one.rounded, rounded
+            row = score, rank, one.forecasters, covered, attainable[one.question], one.rounded, rounded
             if counted is None:
                 left_out.append((one.question, *row, None))
                 continue
@@ -138,78 +138,94 @@ def review_ends(  # noqa: PLR0913 - the arguments with a default are keywords
 
     Arguments are as of `reviews`. Rounded scores, each off by at most half of 1e-9, leave only these in doubt.
     """
-    questions, sign, people = scored.questions, -1 if lower_is_better(rules) else 1, {*compared}
-    by_question: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    points = time_weighted.points(rules, questions, scored.rows).published()
-    columns = zip(scored.rows.question.tolist(), scored.rows.participant.tolist(), points, strict=True)
-    for question, participant, score in columns:
-        if participant in people and questions.weight[question]:
-            by_question[question][participant] = int(score)
-    imputed = missing_scores(rules, questions, scored.rows, consensus)
-    doubled = {}  # in half units: twice the median, what counts without a forecast, and the weight
-    for question, by_participant in by_question.items():
-        ordered, missed = sorted(by_participant.values()), imputed.get(question)
-        twice = ordered[len(ordered) // 2] + ordered[~(len(ordered) // 2)]
-        doubled[question] = (twice, missed and round_to_points(missed), int(questions.weight[question]))
-    candidates, counted = defaultdict[int, set[int]](set), dict[int, int]()
+    sign, rows = -1 if lower_is_better(rules) else 1, _among(scored, compared, None).rows
+    rows = rows.rows(stable_order(rows.participant))
+    published = [*map(int, time_weighted.points(rules, scored.questions, rows).published())]
+    codes, column = distinct(rows.question)
+    each: list[list[int]] = [[] for _ in codes]
+    for number, score in zip(column.tolist(), published, strict=True):
+        each[number].append(score)
+    imputed = missing_scores(rules, scored.questions, scored.rows, consensus)
+    missed = [None if score is None else round_to_points(score) for score in map(imputed.get, codes.tolist())]
+    weights = scored.questions.weight[codes].tolist()
+    largest = max(map(abs, [*published, *filter(None, missed)]), default=0)
+    kind: type = np.int64 if 5 * largest * max(weights, default=0) < 1 << 62 else object
+    twice: NDArray[Any] = np.array(
+        [ordered[len(ordered) // 2] + ordered[~(len(ordered) // 2)] for ordered in map(sorted, each)], kind
+    )
+    weight: NDArray[Any] = np.array(weights, kind)
+    scores: NDArray[Any] = np.array(published, kind)
+    missing: NDArray[Any] = np.array([score or 0 for score in missed], kind)
+    left_out, off = np.array([score is None for score in missed], bool), 2 * weight  # a gain may be off by so much
+    candidates, counted = dict[int, set[int]](), dict[int, int]()
     for participant in participants:
-        counts = 0 if _counts_all(rules) or participant in floored else None
-        gains = [
-            (sign * (2 * score - twice) * weight, 2 * weight, question)
-            for question, (twice, missed, weight) in doubled.items()
-            if (score := by_question[question].get(participant, counts if missed is None else missed)) is not None
-        ]
-        counted[participant] = len(gains)
-        for side in (1, -1) if gains else ():
-            *_, limit = nlargest(most, (side * gain - off for gain, off, _ in gains))
-            candidates[participant].update(question for gain, off, question in gains if side * gain + off >= limit)
+        mine = slice(*np.searchsorted(rows.participant, [participant, participant + 1]).tolist())
+        values, counts = missing.copy(), ~left_out | (_counts_all(rules) or participant in floored)
+        values[column[mine]], counts[column[mine]] = scores[mine], True
+        gains, reach = (sign * (2 * values - twice) * weight)[counts], off[counts]
+        counted[participant], candidates[participant] = len(gains), set()
+        for side in (1, -1) if len(gains) else ():
+            first = min(most, len(gains))
+            limit = np.partition(side * gains - reach, -first)[-first]
+            candidates[participant].update(codes[counts][side * gains + reach >= limit].tolist())
     return ReviewEnds(candidates, counted)
 
 
-def _question_scores(
-    rules: RuleSet, scored: ContestScores, participants: set[int], sign: int, only: Collection[int] | None
-) -> Iterator[_QuestionScores]:
-    """Yield the questions that count on which one of the participants has a forecast.
-
-    sign: 1 if the highest score is the best, else -1. only: indices of questions; None is all.
-    """
-    questions, rows = scored.questions, scored.rows
+def _among(scored: ContestScores, people: Collection[int], only: Collection[int] | None) -> ContestScores:
+    """Return the scores of some participants on questions that count. only: indices of questions; None is all."""
+    rows = scored.rows
+    kept = (scored.questions.weight[rows.question] > 0) & np.isin(rows.participant, int64_array([*people]))
     if only is not None:
-        rows = rows.rows(np.flatnonzero(np.isin(rows.question, int64_array([*only]))))
-    by_question: defaultdict[int, list[tuple[Fraction, int, int, int]]] = defaultdict(list)
-    points = time_weighted.points(rules, questions, rows)
+        kept &= np.isin(rows.question, int64_array([*only]))
+    return scored._replace(rows=rows.rows(np.flatnonzero(kept)))
+
+
+def _question_scores(rules: RuleSet, scored: ContestScores, shown: Sequence[int]) -> Iterator[_QuestionScores]:
+    """Yield the questions with scores, and the scores of the participants who are shown."""
+    questions, (order, alike) = scored.questions, _in_order(rules, scored)
+    rows = scored.rows.rows(order)
+    starts = run_starts(rows.question)
+    counts = np.diff(starts, append=len(order))
+    middles = (_exact(rules, questions, rows.rows(starts + at)) for at in (counts // 2, (counts - 1) // 2))
+    kept = np.flatnonzero(np.isin(rows.participant, int64_array(shown)))
+    number, run = (np.searchsorted(each, kept, "right") - 1 for each in (starts, alike))
+    before, after = alike[run] - starts[number], (starts + counts)[number] - np.append(alike, len(order))[run + 1]
+    some, by_question = rows.rows(kept), [dict[int, tuple[Fraction, int, int, int]]() for _ in starts]
     columns = zip(
-        rows.question.tolist(),
-        rows.participant.tolist(),
-        points.exact(),
-        points.published(),
-        time_weighted.coverages(questions, rows).published(),
+        number.tolist(),
+        some.participant.tolist(),
+        _exact(rules, questions, some),
+        time_weighted.points(rules, questions, some).published(),
+        time_weighted.coverages(questions, some).published(),
+        (1 + (before if lower_is_better(rules) else after)).tolist(),
         strict=True,
     )
-    for question, participant, score, rounded, covered in columns:
-        if participant in participants and questions.weight[question]:
-            by_question[question].append((score, int(rounded), int(covered), participant))
-    for question, of_people in sorted(by_question.items()):
-        of_people.sort(key=lambda each: (_near(each[0]), each[0]))
-        middle = median([score for score, *_ in of_people])
-        ranked, rank, last = dict[int, tuple[Fraction, int, int, int]](), 0, None
-        best_first = of_people if sign < 0 else of_people[::-1]
-        for number, (score, rounded, covered, participant) in enumerate(best_first, 1):
-            rank, last = (rank, last) if score == last else (number, score)
-            ranked[participant] = score, rounded, covered, rank
-        yield _QuestionScores(question, ranked, middle, round_to_points(middle))
+    for at, participant, score, rounded, covered, rank in columns:
+        by_question[at][participant] = score, int(rounded), int(covered), rank
+    every = zip(rows.question[starts].tolist(), by_question, counts.tolist(), *middles, strict=True)
+    for question, by_participant, count, one, other in every:
+        middle = Fraction(one + other, 2)
+        yield _QuestionScores(question, by_participant, count, middle, round_to_points(middle))
+
+
+def _exact(rules: RuleSet, questions: Questions, rows: Scores) -> list[Fraction]:
+    return time_weighted.points(rules, questions, rows).exact()
+
+
+def _in_order(rules: RuleSet, scored: ContestScores) -> tuple[Int64Array, Int64Array]:
+    """Return the order of the rows by question and score, and where in it each run of equal scores begins."""
+    rows = scored.rows
+    if rules.period != "covered":  # then the scores on a question have one divisor
+        words = rows.numerator.carried()
+        order = np.lexsort((*words, rows.question))
+        return order, run_starts(*(column[order] for column in (rows.question, *words)))
+    exact = _exact(rules, scored.questions, rows)
+    keys = [*zip(rows.question.tolist(), map(_near, exact), exact, strict=True)]
+    in_order = sorted(range(len(keys)), key=keys.__getitem__)
+    starts = [at for at, row in enumerate(in_order) if not at or keys[row] != keys[in_order[at - 1]]]
+    return int64_array(in_order), int64_array(starts)
 
 
 def _near(number: Fraction) -> int:
     """Return the whole number below a number, in 2^-80: two of these are compared in no time, unless they are equal."""
     return (number.numerator << 80) // number.denominator
-
-
-def median(ordered: Sequence[Fraction]) -> Fraction:
-    """Return the median of numbers in order: of an even number, the mean of the middle two.
-
-    >>> median([Fraction(1), Fraction(2), Fraction(9)]), median([Fraction(1), Fraction(2)])
-    (Fraction(2, 1), Fraction(3, 2))
-    """
-    middle = len(ordered) // 2
-    return Fraction(ordered[middle] + ordered[~middle], 2)

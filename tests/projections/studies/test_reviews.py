@@ -101,6 +101,17 @@ def test_the_order_is_that_of_what_counts() -> None:
     assert own([*more.rows()], "ada", "question", "gained") == [["rain", "0.150000000"], ["snow", "0.045000000"]]
 
 
+@pytest.mark.parametrize("rules", [MEAN, RuleSet(name="own", kernel="ln", reference="uniform")])
+def test_equal_scores_share_the_better_rank(rules: RuleSet) -> None:
+    """Whether a lower or a higher score is better; the median of four is the mean of the middle two, as one is here."""
+    said: list[AnyCommand] = [contest(rules=rules), opened("rain"), entry(question="rain")]
+    for who, chance in (("ada", "0.2"), ("bob", "0.9"), ("kim", "0.5"), ("lee", "0.5")):
+        said.append(forecast(participant=who, probability=chance))
+    ranks = [(row["participant"], row["rank"], row["gained"]) for row in reviewed(*said, resolution())]
+    assert [rank for _, rank, _ in ranks] == [4, 1, 2, 2]
+    assert [gained for *_, gained in ranks[2:]] == ["0.000000000"] * 2
+
+
 def test_questions_without_weight_and_hidden_participants_are_left_out() -> None:
     """Neither is on the leaderboard."""
     rows = reviewed(*two_questions(MEAN, snow=0), exclusion(participant="bob", level="hidden", at=day(26)))
