@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ _FINE = 10**9  # of what a weighted score is rounded to in 1e-15: 1e-24
 _SCALE = 10**6  # of the two
 _ONE = {"weight": WEIGHT, "covered": GRAIN * _SCALE, "questions": 1}  # of the sums that are divisors
 _NUMBERS = 1 << 18  # in an array: pairs of a row at a time x replicates
-_CELLS = 1 << 19  # in an array: some rows x all rows
+_CELLS = 1 << 19  # in an array: some rows x all rows; or of pairs in replicates that are kept
 _EXTREMES = 4  # rows with the largest sums, and as many with the smallest
 _LEAST = GRAIN // POINTS  # of the root of a sum of squares: 1e-9 points, so that roundings are no differences
 
@@ -185,9 +185,9 @@ def rank_sets(parts: Integers, flips: Int64Array, level_ppm: int, ranked: int) -
     pairs, alike = _Pairs(distinct, flips, _order(flips, level_ppm)), np.bincount(same)
     first = critical = pairs.critical(None)
     above, better, worse = pairs.above(critical, alike)
-    while above:
-        critical = pairs.critical(critical)
-        before, (above, better, worse) = above, pairs.above(critical, alike)
+    while above and (lower := pairs.critical(critical)) < critical:
+        critical, before = lower, above
+        above, better, worse = pairs.above(critical, alike)
         if above == before:
             break
     allowed = {row: (1 + int(better[index]), ranked - int(worse[index])) for row, index in enumerate(same.tolist())}
@@ -247,6 +247,7 @@ class _Pairs:
         self._rows = rows_of_floats(self._parts)
         self._plain = np.ones((len(flips), 1), np.int64)
         self._totals = self._rows.turned(self._plain)
+        self._known: tuple[Any, list[_Cells]] = (0, [])
 
     @cached_property
     def _turned(self) -> Near:
@@ -337,10 +338,8 @@ class _Pairs:
                     if len(row):
                         yield np.full(len(row), one), chosen[row], columns[column], near.take(row)
 
-    def _turns(
-        self, below: int | None, least: "_Largest"
-    ) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Floats, Floats]]:
-        """Yield what `_cells` yields, with bounds of the statistics in place of distances, shape (k,) each.
+    def _turns(self, below: int | None, least: "_Largest") -> Iterator["_Cells"]:
+        """Yield what `_cells` yields, with bounds of the statistics in place of distances.
 
         First come pairs of rows with large and small sums, so that the floor is soon high.
         """
@@ -348,13 +347,11 @@ class _Pairs:
         for cells in self._cells(below, least):
             yield self._bounded(*cells)
 
-    def _bounded(
-        self, ones: Int64Array, others: Int64Array, columns: Int64Array, norm: Near
-    ) -> tuple[Int64Array, Int64Array, Int64Array, Floats, Floats]:
+    def _bounded(self, ones: Int64Array, others: Int64Array, columns: Int64Array, norm: Near) -> "_Cells":
         value, guard = self._turned
         apart = Near(value[others, columns], guard[others, 0]).less(Near(value[ones, columns], guard[ones, 0]))
         low, high = ratios(apart, Near(norm.value[:, 0], norm.guard[:, 0]), UNIT)
-        return ones, others, columns, low, high
+        return _Cells(ones, others, columns, low, high)
 
     def _extremes(self, below: int | None) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, Near]]:
         """Yield what `_cells` yields, of pairs of a row with a large and one with a small sum beside its size."""
@@ -371,20 +368,39 @@ class _Pairs:
                 yield ones, others, columns, norm
 
     def critical(self, below: int | None) -> int:
-        """Return the critical value of the pairs whose observed statistic is not above this one; None for all pairs."""
-        largest = _Largest(self._flips.shape[1], self._order)
-        for _, _, columns, low, high in self._turns(below, largest):
-            largest.add(columns, low, high)
+        """Return the critical value of the pairs whose observed statistic is not above this one; None for all pairs.
+
+        Pairs that could not be critical among all of some pairs cannot be among fewer, unless the value falls.
+        """
+        largest, (floor, every) = _Largest(self._flips.shape[1], self._order), self._known
+        known = [] if below is None else [self._not_above(below, cells) for cells in every]
+        for cells in known:
+            largest.add(*cells[2:])
+        if not known or largest.floor < floor:
+            largest, known, count = _Largest(self._flips.shape[1], self._order), [], 0
+            for cells in self._turns(below, largest):
+                largest.add(*cells[2:])
+                near = np.flatnonzero(cells.high >= largest.floor)
+                if (count := count + len(near)) <= _CELLS:
+                    known.append(_Cells._make(column[near] for column in cells))
+            known = known if count <= _CELLS else []
+            self._known = largest.floor, known
         low, high = largest.ends()
         if np.rint(low) == np.rint(high):
             return int(np.rint(low))
         exact = np.where(largest.low > high, int(np.rint(high)) + 1, 0)  # above it, or below
-        for ones, others, columns, lows, highs in self._turns(below, largest):
+        for ones, others, columns, lows, highs in known or self._turns(below, largest):
             for cell in np.flatnonzero((highs >= low) & (lows <= high)).tolist():
                 at = columns[[cell]]
                 [number] = self._statistics(int(ones[cell]), int(others[cell]), self._flips[:, at])
                 exact[at] = max(int(exact[at[0]]), number)
         return int(np.sort(exact)[self._order - 1])
+
+    def _not_above(self, critical: int, cells: "_Cells") -> "_Cells":
+        """Return the cells of pairs whose observed statistic is not larger."""
+        norm = self._rows.distances_of(cells.ones, cells.others, _LEAST)
+        above = self._above(cells.ones, cells.others, Near(norm.value[:, 0], norm.guard[:, 0]), critical)
+        return _Cells._make(column[~above] for column in cells)
 
     def above(self, critical: int, alike: Int64Array) -> tuple[int, Int64Array, Int64Array]:
         """Return how many pairs have a larger statistic, twice, and how many are then better and worse than each.
@@ -445,6 +461,16 @@ class _Pairs:
             parts.append((norm.value[later], norm.guard[later]))
         value, guard = (np.concatenate(each)[None] for each in zip(*parts, strict=True))
         return Near(value, guard).scaled(share)
+
+
+class _Cells(NamedTuple):
+    """Pairs in replicates in which their statistic may be critical, and bounds of it; shape (k,)."""
+
+    ones: Int64Array
+    others: Int64Array
+    columns: Int64Array
+    low: Floats
+    high: Floats
 
 
 class _Largest:

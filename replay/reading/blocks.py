@@ -103,7 +103,7 @@ def escape_controls(text: str) -> str:
     >>> escape_controls("a\n\x1b[2J\u202e")
     'a\n\\x1b[2J\\u202e'
     """
-    return _CONTROLS_IN_LINES.sub(lambda match: escape(match[0]), text)
+    return text if text.isprintable() else _CONTROLS_IN_LINES.sub(lambda match: escape(match[0]), text)
 
 
 def escape_json(text: str) -> str:
