@@ -74,20 +74,17 @@ def run(folder: Path, program: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("program", [REPLAYED, APPENDED], ids=["replay", "append"])
+@pytest.mark.parametrize("program", [AGAIN, APPENDED], ids=["replay", "append"])
 def test_a_program_without_a_guard_is_told_to_have_one(folder: Path, program: str) -> None:
-    """The first process that is started ends where it would start processes itself, and no other is started."""
+    """The first process that is started ends where it would start processes itself, and no other is started.
+
+    A program that tries again after every error of a ledger ends too: no other try could mend its mistake.
+    """
     ended = run(folder, program.format(guard="if True:"))
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("RuntimeError: each process that is started imports the main")
     assert ended.stderr.splitlines()[-1].endswith('under `if __name__ == "__main__":`')
     assert (folder / "runs").read_text() == "run run "
-
-
-def test_a_program_that_tries_again_after_every_error_of_a_ledger_ends(folder: Path) -> None:
-    """The mistake is the program's, and no error that another try could mend."""
-    ended = run(folder, AGAIN)
-    assert (ended.returncode, (folder / "runs").read_text()) == (1, "run run ")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.support.processes import forking
 from tests.support.servers import PG_CTL, frozen
 
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-MANY = 2_000 if LONG > 1 else 400
+MANY = 2_000 if LONG > 1 else 160
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'forecast-ledger'"
 
 
