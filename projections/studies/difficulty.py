@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import (
@@ -29,7 +29,7 @@ from forecast_ledger.projections.core.arrays import (
     run_starts,
     stable_order,
 )
-from forecast_ledger.projections.core.columns import POINTS, round_to_points
+from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import matrix_product, wide_matrix_product
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.core.proportions import InDoubt
@@ -148,14 +148,13 @@ class _Fitted(NamedTuple):
             raise InDoubt
         return low
 
-    def mean(self, cells: Cells, weights: Sequence[int]) -> int:
-        """Return the weighted mean of scores in 1e-9, rounded half-even once. Raises InDoubt."""
-        mean = Fraction(sum(map(mul, cells.score, weights)), sum(weights))
-        return self.decided(mean, self.rounding, round_to_points)
-
-    def fitted(self, number: Fraction) -> int:
-        """Return an effect, or a score less effects, in 1e-9, rounded half-even once. Raises InDoubt."""
-        return self.decided(number, self.part.off, round_to_points)
+    def points(self, numerator: int, denominator: int, off: int) -> int:
+        """Return what `decided` returns of a quotient, in 1e-9, rounded half-even once. Raises InDoubt."""
+        divisor = denominator * self.unit
+        low, high = (half_even((numerator + end * denominator) * POINTS, divisor) for end in (-off, off))
+        if low != high:
+            raise InDoubt
+        return low
 
 
 def design_parts(facts: Facts, groups: Sequence[ScoredGroup]) -> list[DesignPart]:
@@ -241,10 +240,14 @@ def _decided(fitted: _Fitted) -> tuple[list[QuestionEffect], list[AdjustedScore]
 def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
     scored, part = fitted[:2]
     questions, names = scored.group.questions, scored.group.names
-    for code, cells in _by_code(part.cells.question, part.cells):
-        effect = fitted.fitted(Fraction(part.effects[code], part.denominator))
-        mean = fitted.mean(cells, [1] * len(cells.score))
-        yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), len(cells.score), mean, effect)
+    order = stable_order(part.cells.question)
+    starts = run_starts(part.cells.question[order])
+    sums = np.add.reduceat(np.array(part.cells.score, object)[order], starts).tolist()
+    counts = np.diff(starts, append=len(order)).tolist()
+    for code, total, count in zip(part.cells.question[order][starts].tolist(), sums, counts, strict=True):
+        effect = fitted.points(part.effects[code], part.denominator, part.off)
+        mean = fitted.points(total, count, fitted.rounding)
+        yield QuestionEffect(names[questions.contest[code]], int(questions.code[code]), count, mean, effect)
 
 
 def _by_code(codes: Int64Array, cells: Cells) -> Iterator[tuple[int, Cells]]:
@@ -283,12 +286,13 @@ def _adjusted(fitted: _Fitted) -> list[AdjustedScore]:
         rank = len(ranked) + 1
         for entry in sorted(tied, key=lambda entry: entry.name):
             adjusted, weights = sign * entry.worth, entry.cells.weight.tolist()
+            total = sum(map(mul, entry.cells.score, weights))
             row = AdjustedScore(
                 None if entry.excluded else rank,
                 entry.name,
                 len(weights),
-                fitted.mean(entry.cells, weights),
-                fitted.fitted(adjusted),
+                fitted.points(total, sum(weights), fitted.rounding),
+                fitted.points(adjusted.numerator, adjusted.denominator, part.off),
                 fitted.decided(adjusted, part.off, brier_index) if is_brier else None,
                 entry.excluded,
             )
@@ -386,7 +390,7 @@ def relative_skills(cells: Cells, fitted: set[int]) -> list[RelativeSkill]:
     participants, sums, common = _sums(cells)
     against = [number for number, code in enumerate(participants.tolist()) if code in fitted]
     return [
-        RelativeSkill(code, *_geometric_mean([*_ratios(sums, common[number], number, against)]))
+        RelativeSkill(code, *_geometric_mean(_ratios(sums, common[number], number, against)))
         for number, code in enumerate(participants.tolist())
     ]
 
@@ -412,19 +416,18 @@ def _sums(cells: Cells) -> tuple[Int64Array, list[list[int]], BoolArray]:
     return participants, sums, matrix_product(present, present.T) > 0
 
 
-def _ratios(sums: list[list[int]], common: BoolArray, index: int, against: list[int]) -> Iterator[Decimal | None]:
-    """Yield the logarithm of the ratio of a participant's mean to that of each other one; to itself it is 0."""
-    yield _ZERO
-    for other in against:
-        if other != index and common[other]:
-            mean, their = sums[index][other], sums[other][index]
-            yield WIDE.ln(WIDE.divide(Decimal(mean), Decimal(their))) if mean and their else None
+def _ratios(sums: list[list[int]], common: BoolArray, index: int, against: list[int]) -> list[Decimal | None]:
+    """Return the ratio of a participant's mean to that of each other one; to itself it is 1."""
+    pairs = [(sums[index][other], sums[other][index]) for other in against if other != index and common[other]]
+    ratios = (WIDE.divide(Decimal(mean), Decimal(their)) if mean and their else None for mean, their in pairs)
+    return [Decimal(1), *ratios]
 
 
 def _geometric_mean(ratios: list[Decimal | None]) -> tuple[int, Decimal | None]:
-    total = _ZERO
+    """Return how many ratios there are, and the logarithm of their geometric mean."""
+    product = Decimal(1)
     for ratio in ratios:
         if ratio is None:
             return len(ratios), None
-        total = WIDE.add(total, ratio)
-    return len(ratios), WIDE.divide(total, Decimal(len(ratios)))
+        product = WIDE.multiply(product, ratio)
+    return len(ratios), WIDE.divide(WIDE.ln(product), Decimal(len(ratios)))

@@ -141,8 +141,12 @@ class _Apart:
     def _differences(self) -> tuple[NDArray[np.object_], int]:
         """The differences by question, 0 where one has no score, as numerators, and their denominator."""
         (one, under), (other, below) = self._season.exact(self._first), self._season.exact(self._second)
-        common = lcm(under, below)
-        return (one * (common // under) - other * (common // below)) * self._both, common
+        met, common, apart = np.flatnonzero(self._both), lcm(under, below), np.zeros(len(one), object)
+        if under == below:  # as they nearly always are
+            apart[met] = one[met] - other[met]
+        else:
+            apart[met] = one[met] * (common // under) - other[met] * (common // below)
+        return apart, common
 
     def signs(self, questions: Int64Array) -> Int64Array:
         """Return the signs of the differences on some questions."""
@@ -270,9 +274,10 @@ def season_of(  # noqa: PLR0913 - those of `pairs`
 
 def _exact_scores(points: Weighted, row: Int64Array, participant: int) -> tuple[NDArray[np.object_], int]:
     columns = np.flatnonzero(row[participant] >= 0)
-    exact, scores = points.exact(row[participant, columns]), np.zeros(row.shape[1], object)
-    common = lcm(*(score.denominator for score in exact))
-    scores[columns] = [score.numerator * (common // score.denominator) for score in exact]
+    exact, scores = [*points.take(row[participant, columns]).quotients()], np.zeros(row.shape[1], object)
+    common = lcm(*{denominator for _, denominator in exact})
+    factors = {denominator: common // denominator for _, denominator in exact}
+    scores[columns] = [numerator * factors[denominator] for numerator, denominator in exact]
     return scores, common
 
 

@@ -161,8 +161,9 @@ def _ranked_by_total(rules: RuleSet) -> bool:
 
 def _counts(owner: Int64Array, cluster: Int64Array, people: int) -> Int64Array:
     """Return in how many clusters each row of the board has a score, shape (p,)."""
-    met = np.unique(np.stack([owner, cluster]), axis=1)[0]
-    counts: Int64Array = np.bincount(met, minlength=people)
+    met = np.zeros((people, int(cluster.max(initial=-1)) + 1), bool)
+    met[owner, cluster] = True
+    counts: Int64Array = np.count_nonzero(met, axis=1)
     return counts
 
 

@@ -180,6 +180,15 @@ def test_questions_that_tell_nothing_do_not_hide_a_tie(monkeypatch: pytest.Monke
     assert again["x"] == again["y"] == again["z"]
 
 
+def test_numbers_that_too_few_digits_leave_open_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of A alone, whose rank is in no doubt: scores 0.01, 0.04 and 0.16, mean 0.07; an effect is a score less that."""
+    monkeypatch.setattr(difficulty, "UNIT", 10)
+    found = {row["question"]: row["effect"] for row in printed("difficulty", *toy(people="A"))}
+    assert found == {"cup q1": "-0.060000000", "cup q2": "-0.030000000", "cup q3": "0.090000000"}
+    [row] = printed("adjusted_scores", *toy(people="A"))
+    assert (row["mean_score"], row["adjusted_score"]) == ("0.070000000", "0.070000000")
+
+
 Scores = Mapping[tuple[str, str], Fraction]  # by participant and question
 
 
