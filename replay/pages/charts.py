@@ -377,7 +377,7 @@ def pairwise(projections: Projections, contest: str) -> Picture | None:
             "x": {
                 "field": "column",
                 "type": "ordinal",
-                "axis": {**axis, "orient": "top", "labelAngle": -60, "labelLimit": 240},
+                "axis": {**axis, "orient": "top", "labelAngle": -60},
                 "title": None,
             },
         },

@@ -24,7 +24,7 @@ from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.pages import charts, contest_facts, page_parts, sections
 from forecast_ledger.replay.pages.account_sections import account_parts, accounts
 from forecast_ledger.replay.pages.charts import CHARTS
-from forecast_ledger.replay.pages.pictures import Picture, titled, to_svg, visible
+from forecast_ledger.replay.pages.pictures import Picture, names_axis, names_legend, specify, titled, to_svg, visible
 from forecast_ledger.replay.pages.possible_ranks import PossibleRanks, board_finding, possible_ranks, who_may_be_first
 from forecast_ledger.replay.pages.report import template_environment
 from forecast_ledger.replay.pages.sections import _scale
@@ -405,6 +405,24 @@ def test_a_picture_is_drawn_from_its_specification(kind: str, reported: dict[str
     assert (whole["title"], whole["data"]) == (picture.title, json.decode(json.encode(picture.specification["data"])))
     there = reported[contest_id] / "specs" / f"contest-1-{kind}.vl.json"
     assert there.read_bytes() == (tmp_path / "one.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"), [("x" * 39, False), ("m" * 21, False), ("m" * 40, True), ("W" * 26, True), ("名" * 60, True)]
+)
+def test_a_name_that_is_cut_has_a_limit(name: str, cut: bool) -> None:
+    """A picture is the same to the byte if every label has a limit of 240 pixels."""
+    axis, legend = names_axis([{"participant": name}]), names_legend([name])
+    encoding = {
+        "y": {"field": "row", "type": "ordinal", "axis": axis},
+        "color": {"field": "row", "type": "nominal", "legend": legend},
+    }
+    shown = Picture("", "", (), [], specify([{"row": 0}], mark="point", encoding=encoding))
+    config = shown.specification["config"]
+    limited = {part: config[part] | {"labelLimit": 240} for part in ("axis", "legend")}
+    drawn = to_svg(shown)
+    assert drawn == to_svg(shown._replace(specification=shown.specification | {"config": config | limited}))
+    assert ("…" in drawn) == cut
 
 
 def test_wrong_usage_is_said_in_one_line(log: Any, tmp_path: Path) -> None:
