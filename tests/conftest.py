@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -49,11 +50,35 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # not threads in each of hundreds of processes
 
 
+class _Read(logging.Handler):
+    """Make the message of each record, so that one that cannot be made is an error.
+
+    While the root logger has a handler, commands that run in this process do not configure logging for good.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.getMessage()
+
+
+logging.getLogger().addHandler(_Read())
+
+
+class _Examples:
+    """A plugin, because a hook of this file would be called for files of this folder alone."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """Look for doctests only in files that have some; the search visits every object of a module."""
+        found = yield
+        return found if b">>> " in file_path.read_bytes() else [each for each in found if type(each) is pytest.Module]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make a worker compile its share of the test modules first, so that it finds the others compiled.
 
     Every worker imports all test modules, because it collects all tests. Each begins at another one of them.
     """
+    config.pluginmanager.register(_Examples())
     if config.option.durations is None:
         for worker in (each for each in config.pluginmanager.get_plugins() if hasattr(each, "sendevent")):
             worker.sendevent = partial(_send, worker.sendevent)
@@ -70,19 +95,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _send(send: Callable[..., None], name: str, **details: Any) -> None:
     """Send what happened to the process that prints it, except that a test began or ended, or that nothing went wrong
-    before or after it: nobody is told of these, but to send and read them takes longer than most tests.
+    before or after it: nobody is told of these, but to send and read them takes longer than most tests. The keywords
+    of a test that passed are not printed either.
     """
     report = details.get("data", {})
     nothing = report.get("when") in {"setup", "teardown"} and report["outcome"] == "passed" and not report["sections"]
     if name not in {"logstart", "logfinish"} and not nothing:
+        if name == "testreport" and report["outcome"] == "passed":
+            report["keywords"] = {}
         send(name, **details)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for doctests only in files of this folder that have some; the search visits every object of a module."""
-    found = yield
-    return found if b">>> " in file_path.read_bytes() else [each for each in found if type(each) is pytest.Module]
 
 
 def pytest_collection(session: pytest.Session) -> None:

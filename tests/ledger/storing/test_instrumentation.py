@@ -34,9 +34,10 @@ from tests.system.test_architecture import NAMES
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+def lines() -> Iterator[list[dict[str, Any]]]:
     """Return the records logged from now on, each as its fields."""
-    caplog.set_level(logging.DEBUG)
+    level = logging.getLogger().level
+    logging.getLogger().setLevel(logging.DEBUG)
     records: list[dict[str, Any]] = []
     plain = {*vars(logging.makeLogRecord({})), "message"}
 
@@ -51,6 +52,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
     logging.getLogger().addHandler(handler)
     yield records
     logging.getLogger().removeHandler(handler)
+    logging.getLogger().setLevel(level)
     structlog.contextvars.clear_contextvars()
 
 
