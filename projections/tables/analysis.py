@@ -274,6 +274,12 @@ class Analysis:
         return arena.trading_records(self.facts, self.marks, drawdowns)
 
     @cached_property
+    def implied_returns(self) -> dict[str, list[arena.ImpliedReturn]]:
+        """The returns that prices imply of the forecasts of each contest, for the table of all and that of means."""
+        contests = self.facts.contests
+        return {name: [*arena.implied_returns(self.facts, contests[name])] for name in self.contests}
+
+    @cached_property
     def marks(self) -> Marks:
         """The marks of shares."""
         return Marks(self.facts)
