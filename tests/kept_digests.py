@@ -480,12 +480,12 @@ def taken(log: Path, replayed: Replay | None = None, without: Collection[str] = 
     return Taken(digests, rows, replayed_log.projections)
 
 
-def record_and_take(name: str) -> Taken:
-    """A history recorded, and its digests taken."""
+def record_and_take(name: str, without: Collection[str] = ()) -> Taken:
+    """A history recorded, and its digests taken, without those of some tables."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log.db"
         record(HISTORIES[name](), log)
-        return taken(log, without=WITHOUT.get(name, ()))
+        return taken(log, without=WITHOUT.get(name, without))
 
 
 def check(name: str, now: Digests) -> None:

@@ -279,7 +279,8 @@ def test_digests_do_not_depend_on_the_stores_clock_or_the_size_of_chunks(
     """
     other, ticks, commands = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977)), season(path)
     appended(other, commands[:400], 50, lambda: next(ticks))
-    assert digests(tables_of(other)) != reference[1]
+    early = replay(other)
+    assert all(early.table(name).digest() != reference[1][name] for name in ("scores", "leaderboard", "intervals"))
     assert appended(other, commands[400:], 50, lambda: next(ticks)) != reference[0]
     of_others, of_these = (Projections(replay(each).projections.facts, CHUNK) for each in (other, log))
     changed = {name for name in CATALOGUE if of_others.table(name).digest() != reference[1][name]}

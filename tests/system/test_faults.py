@@ -33,7 +33,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE,
 from tests.projections.incremental.test_refresh import trading
 from tests.replay.cli.test_main import run as invoked
 from tests.replay.readmodel.test_runner import assert_up_to_date, record
-from tests.support.effort import times
+from tests.support.effort import LONG, times
 from tests.support.exports import FORMS, contents, exported, resealed
 from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
 from tests.support.logs import commands_of, rows, written
@@ -646,12 +646,16 @@ def printing(log: str, folder: Path) -> list[list[str]]:
 
 
 def test_output_that_nobody_reads_is_no_fault(tmp_path: Path) -> None:
-    """Every command succeeds silently in `forecast-ledger … | head -1` and with `>&- 2>&-`."""
+    """Every command succeeds silently in `forecast-ledger … | head -1` and with `>&- 2>&-`.
+
+    In a short run, every third with the latter: the same code prints for all of them.
+    """
     given = list[tuple[str, list[str]]]()
     for how in ("pipe", "closed"):
         (tmp_path / how).mkdir()
         log = written(tmp_path / how / "log.db", commands_of("metaculus-2022"))
-        given += [(how, arguments) for arguments in printing(log, tmp_path / how)]
+        every = printing(log, tmp_path / how)
+        given += [(how, arguments) for arguments in (every[1::3] if how == "closed" and LONG == 1 else every)]
     done = run(json.dumps(given), command=[sys.executable, "-c", CLOSED])
     wanted = [[name, how, "0"] for how, (name, *_) in given]
     assert [line.split() for line in done.stdout.splitlines()] == wanted, done.stderr
