@@ -5,7 +5,7 @@ functions of columns, which take a tenth of a second to import: a board is read 
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -110,7 +110,12 @@ def array_of_texts(texts: Sequence[str | None]) -> Any:
     if len(data) > _MOST_BYTES:
         return pa.array(texts, pa.string())
     sizes = map(len, present if len(data) == len(joined) else map(str.encode, present))
-    return _from_buffers(pa.string(), len(texts), bits, _ends(sizes, len(texts)), data)
+    return text_array(np.fromiter(sizes, np.int32, len(texts)), data, bits)
+
+
+def text_array(sizes: Any, data: bytes, bits: Any = None) -> Any:
+    """Return an array of strings, whose bytes follow one another. sizes: integers. bits: see `_valid_bits`."""
+    return _from_buffers(pyarrow().string(), len(sizes), bits, _ends(sizes), data)
 
 
 @cache
@@ -135,13 +140,14 @@ def array_of_lists(lists: Sequence[Sequence[int | None] | None], kind: Any) -> A
     """
     present = [each or () for each in lists]
     items = array_of_integers([*chain.from_iterable(present)], kind.value_type)
-    return _from_buffers(kind, len(lists), _valid_bits(lists), _ends(map(len, present), len(lists)), items=items)
+    sizes = np.fromiter(map(len, present), np.int32, len(lists))
+    return _from_buffers(kind, len(lists), _valid_bits(lists), _ends(sizes), items=items)
 
 
-def _ends(sizes: Iterable[int], count: int) -> Any:
-    """Return where each of so many values ends, after a zero."""
-    ends = np.zeros(count + 1, np.int32)
-    np.cumsum(np.fromiter(sizes, np.int32, count), out=ends[1:])
+def _ends(sizes: Any) -> Any:
+    """Return where each of some values ends, after a zero. sizes: an array of integers."""
+    ends = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=ends[1:])
     return ends
 
 

@@ -26,11 +26,22 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_decimals,
     array_of_integers,
     array_of_texts,
-    row_numbers,
+    text_array,
 )
-from forecast_ledger.projections.core.arrays import Codes, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, int64_array
 from forecast_ledger.projections.core.late_fractions import round_to_units
-from forecast_ledger.projections.core.number_texts import decimal_texts, instant_texts
+from forecast_ledger.projections.core.number_texts import (
+    Characters,
+    decimal_characters,
+    decimal_texts,
+    instant_characters,
+    instant_texts,
+    integer_characters,
+    join_characters,
+    lines,
+    text_characters,
+    wide_characters,
+)
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1
@@ -166,19 +177,25 @@ def round_to_points(number: Fraction) -> int:
 
 
 class Kind(NamedTuple):
-    """A kind of column: the unit of its internal values, the function that prints one, and if it is faster, many."""
+    """A kind of column: the unit of its internal values, the function that prints one, and if it is faster, many.
+
+    characters: the same as rows of characters.
+    """
 
     unit: str
     printed: Callable[[Any], Any]
     all_printed: Callable[[Int64Array], list[Any]] | None = None
+    characters: Callable[[Int64Array], Characters] | None = None
 
 
 def _fixed(words: str, unit: int, least: int = 0) -> Kind:
     """Return a kind of integers in 1/unit that are printed with at least so many decimals. words: the unit."""
+    places = len(str(unit)) - 1
     return Kind(
         words,
         partial(format_fixed, unit=unit, least=least),
-        partial(decimal_texts, places=len(str(unit)) - 1, least=least),
+        partial(decimal_texts, places=places, least=least),
+        partial(decimal_characters, places=places, least=least),
     )
 
 
@@ -187,7 +204,7 @@ def _fixed(words: str, unit: int, least: int = 0) -> Kind:
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
-    "instant": Kind("µs since the epoch, UTC", _instant, instant_texts),
+    "instant": Kind("µs since the epoch, UTC", _instant, instant_texts, instant_characters),
     "probability": _fixed("1e-11", PROBABILITIES),
     "measure": _fixed("1e-12", MEASURE),
     "points": _fixed("1e-9, rounded once", POINTS, least=9),
@@ -197,7 +214,7 @@ KINDS: dict[str, Kind] = {
     "money": _fixed("1e-6", MONEY, least=2),
     "fine_money": _fixed("1e-15", FINE_MONEY, least=2),
     "seconds": _fixed("µs", 10**6),
-    "count": Kind("", int, np.ndarray.tolist),
+    "count": Kind("", int, np.ndarray.tolist, integer_characters),
     "integer": Kind("", str),
 }
 
@@ -249,10 +266,34 @@ def written_values(values: Values, kind: str, write: Callable[[list[Any]], list[
     """
     if isinstance(values, np.ndarray):
         return write(_printed(values, kind))
+    if isinstance(values, WideInt) and kind == "integer" and row_count(values) > _MANY:
+        return write(lines(wide_characters(values)))
     plain = plain_values(values)
     distinct = [*{*plain}]
     written = dict(zip(distinct, write(_printed_list(distinct, kind)), strict=True))
     return [*map(written.__getitem__, plain)]
+
+
+def printed_characters(values: Values, kind: str) -> tuple[Characters, BoolArray] | None:
+    """Return the printed values of a column of numbers as rows of characters, and which of them are not missing.
+
+    Of a missing value the characters are those of 0. None: they are printed one by one.
+
+    >>> printed_characters([5 * 10**10, None], "probability")[1].tolist()
+    [True, False]
+    """
+    if isinstance(values, WideInt) and kind == "integer":
+        return wide_characters(values), np.ones(row_count(values), bool)
+    characters = KINDS[kind].characters
+    if characters is None or isinstance(values, Ids | WideInt):
+        return None
+    if isinstance(values, np.ndarray):
+        return characters(values), np.ones(len(values), bool)
+    try:
+        numbers = int64_array([0 if value is None else value for value in values])
+    except OverflowError:
+        return None
+    return characters(numbers), np.array([value is not None for value in values])
 
 
 def _printed_list(values: list[Any], kind: str) -> list[Any]:
@@ -268,7 +309,7 @@ def _printed_list(values: list[Any], kind: str) -> list[Any]:
 
 def _printed(values: Int64Array | list[Any], kind: str) -> list[Any]:
     """Return printed values, none of which is missing; many in a list are printed as an array if they have 64 bits."""
-    _, printed, all_printed = KINDS[kind]
+    _, printed, all_printed, _ = KINDS[kind]
     if all_printed is not None and len(values) > _MANY:
         with suppress(OverflowError):
             return all_printed(np.asarray(values, np.int64))
@@ -347,7 +388,12 @@ def type_of(kind: str) -> Any:
 def _array(values: Values, kind: str) -> Any:
     """Return the values of a column as an array, without rounding. Raises OverflowError: one does not fit its type."""
     if isinstance(values, Ids):
-        return array_of_texts(values.labels).take(row_numbers(values.codes))
+        codes, labels = used_ids(values)
+        characters = text_characters(labels) if len(codes) > _MANY else None
+        if characters is None:
+            return array_of_texts(plain_values(values))
+        sizes = np.count_nonzero(characters, axis=1)
+        return text_array(sizes[codes], join_characters([characters.take(codes, axis=0)], len(codes)))
     if kind in DECIMALS or kind in {"instant", "count"}:
         numbers = values if isinstance(values, np.ndarray) else plain_values(values)
         return (array_of_decimals if kind in DECIMALS else array_of_integers)(numbers, type_of(kind))

@@ -1,5 +1,6 @@
 """The texts of many instants or decimals at once: a matrix has a row of characters for each, and becomes one text."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -7,17 +8,18 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 _SECOND = 10**6  # µs
 _DAY = 86_400 * _SECOND
-_INSTANT = (
-    np.dtype(  # 2026-03-01T00:00:00.000000Z and the end of the line; one item for as many digits as one look-up gives
-        [("date", "S10"), ("T", "S1"), ("time", "S8"), ("point", "S1"), ("1e-4", "S4"), ("1e-6", "S2"), ("end", "S2")]
-    )
+_INSTANT = np.dtype(  # 2026-03-01T00:00:00.000000Z; one item for as many digits as one look-up gives
+    [("date", "S10"), ("T", "S1"), ("time", "S8"), ("point", "S1"), ("1e-4", "S4"), ("1e-6", "S2"), ("Z", "S1")]
 )
 _FRACTION = slice(19, 26)  # columns of an instant: the point and what follows
 _GROUP = 4  # digits of a decimal that one look-up gives
+_EIGHT_DIGITS = 10**8
 _ZERO = ord("0")
+_LONGEST = 96  # characters of a text in a matrix, whose rows are all of one length
 
 Characters = np.ndarray[Any, np.dtype[np.uint8]]  # a row for each number, ASCII; 0 is none
 
@@ -32,8 +34,13 @@ def instant_texts(instants: Int64Array, *, fractions: bool = False) -> list[str]
     >>> instant_texts(np.array([10**15]), fractions=True)
     ['2001-09-09T01:46:40.000000Z']
     """
+    return lines(instant_characters(instants, fractions=fractions))
+
+
+def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Characters:
+    """Return the characters of `instant_texts`."""
     if not len(instants):
-        return []
+        return np.zeros((0, _INSTANT.itemsize), np.uint8)
     if instants.min() < FIRST_INSTANT or instants.max() > LAST_INSTANT:
         raise OverflowError("an instant outside the years 1 to 9999")
     days, within = _divided(instants, _DAY)
@@ -42,11 +49,11 @@ def instant_texts(instants: Int64Array, *, fractions: bool = False) -> list[str]
     rows = np.empty(len(instants), _INSTANT)
     rows["date"], rows["time"] = _dates(days), _times().take(seconds)
     rows["1e-4"], rows["1e-6"] = _numerals(4).take(high), _numerals(2).take(low)
-    rows["T"], rows["point"], rows["end"] = b"T", b".", b"Z\n"
+    rows["T"], rows["point"], rows["Z"] = b"T", b".", b"Z"
     characters = rows.view(np.uint8).reshape(len(rows), -1)
     if not fractions and not fraction.all():
         characters[:, _FRACTION] *= (fraction != 0)[:, None]
-    return _lines(characters)
+    return characters
 
 
 def decimal_texts(numbers: Int64Array, places: int, least: int = 0) -> list[str]:
@@ -55,32 +62,114 @@ def decimal_texts(numbers: Int64Array, places: int, least: int = 0) -> list[str]
     >>> decimal_texts(np.array([-1_500_000, 7]), 6, least=2)
     ['-1.50', '0.000007']
     """
+    return lines(decimal_characters(numbers, places, least))
+
+
+def decimal_characters(numbers: Int64Array, places: int, least: int = 0) -> Characters:
+    """Return the characters of `decimal_texts`."""
     if not len(numbers):
-        return []
+        return np.zeros((0, 1), np.uint8)
     magnitudes = np.abs(numbers).view(np.uint64)  # that of -2^63 has 64 bits
     whole, fraction = (part.view(np.int64) for part in _divided(magnitudes, np.uint64(10**places)))
     before, after = (-(-digits // _GROUP) for digits in (len(str(whole.max())), places))
     point = 1 + _GROUP * before
     end = point + 1 + places
-    characters = np.zeros((len(numbers), point + 2 + _GROUP * after), np.uint8)
+    characters = np.zeros((len(numbers), point + 1 + _GROUP * after), np.uint8)
     characters[:, 0] = (numbers < 0) * ord("-")
     _write_digits(characters[:, 1:point], whole)
     characters[:, point] = ord(".")
-    _write_digits(characters[:, point + 1 : -1], fraction * 10 ** (_GROUP * after - places))
+    _write_digits(characters[:, point + 1 :], fraction * 10 ** (_GROUP * after - places))
     _remove_zeros(characters, range(1, point - 1))
     written = _remove_zeros(characters, range(end - 1, point + least, -1))
     if not least:
         characters[:, point] *= written
-    characters[:, end:] = 0
-    characters[:, end] = ord("\n")
-    return _lines(characters)
+    return characters[:, :end]
 
 
-def _write_digits(characters: Characters, numbers: Int64Array) -> None:
+def integer_characters(numbers: Int64Array) -> Characters:
+    """Return the characters of integers, as `str` writes them.
+
+    >>> lines(integer_characters(np.array([-15, 0, 123_456])))
+    ['-15', '0', '123456']
+    """
+    magnitudes = np.abs(numbers).view(np.uint64)
+    groups = -(-len(str(magnitudes.max(initial=0))) // _GROUP)
+    characters = np.zeros((len(numbers), 1 + _GROUP * groups), np.uint8)
+    characters[:, 0] = (numbers < 0) * ord("-")
+    _write_digits(characters[:, 1:], magnitudes)
+    _remove_zeros(characters, range(1, characters.shape[1] - 1))
+    return characters
+
+
+def wide_characters(numbers: WideInt) -> Characters:
+    """Return the characters of integers, as `str` writes them.
+
+    >>> lines(wide_characters(WideInt.from_integers([-(10**30), 7, 0])))
+    ['-1000000000000000000000000000000', '7', '0']
+    """
+    is_negative = numbers.carried().high < 0
+    low, middle, high = WideInt(*(word * (1 - 2 * is_negative) for word in numbers)).carried()
+    groups = list[Int64Array]()  # of eight digits, the last first
+    while not groups or (low | middle | high).any():
+        high, rest = _divided(high, _EIGHT_DIGITS)
+        middle, rest = _divided((rest << WORD_BITS) + middle, _EIGHT_DIGITS)
+        low, rest = _divided((rest << WORD_BITS) + low, _EIGHT_DIGITS)
+        groups.append(rest)
+    characters = np.empty((len(low), 1 + 8 * len(groups)), np.uint8)
+    characters[:, 0] = is_negative * ord("-")
+    for index, group in enumerate(reversed(groups)):
+        _write_digits(characters[:, 1 + 8 * index : 9 + 8 * index], group)
+    _remove_zeros(characters, range(1, characters.shape[1] - 1))
+    return characters
+
+
+def text_characters(texts: Sequence[str]) -> Characters | None:
+    r"""Return the characters of texts in UTF-8; None if one is long, or has a character that no row can have.
+
+    >>> text_characters(["ada", "é"]).shape, text_characters(["a\nb"]), text_characters(["a" * 100])
+    ((2, 3), None, None)
+    """
+    joined = "\n".join(texts)
+    if max(map(len, texts), default=0) > _LONGEST or "\0" in joined or joined.count("\n") >= max(len(texts), 1):
+        return None
+    encoded = np.array([text.encode() for text in texts], bytes)
+    return encoded.view(np.uint8).reshape(len(texts), -1)
+
+
+def join_characters(parts: Sequence[Characters | bytes], count: int) -> bytes:
+    """Return the characters of so many rows, each made of parts; one of bytes is the same in all rows.
+
+    >>> join_characters([b"n=", integer_characters(np.array([7, 10])), b";"], 2)
+    b'n=7;n=10;'
+    """
+    return join_parts(parts, count).tobytes().translate(None, b"\0")
+
+
+def join_parts(parts: Sequence[Characters | bytes], count: int) -> Characters:
+    """Return the characters of so many rows, each made of parts, side by side."""
+    rows = np.empty((count, sum(map(_width, parts))), np.uint8)
+    end = 0
+    for part in parts:
+        begin, end = end, end + _width(part)
+        rows[:, begin:end] = np.frombuffer(part, np.uint8) if isinstance(part, bytes) else part
+    return rows
+
+
+def lines(characters: Characters) -> list[str]:
+    """Return the text of each row of characters."""
+    return join_characters([characters, b"\n"], len(characters)).decode().split("\n")[:-1]
+
+
+def _width(part: Characters | bytes) -> int:
+    return len(part) if isinstance(part, bytes) else part.shape[1]
+
+
+def _write_digits(characters: Characters, numbers: Any) -> None:
     """Write numbers with as many digits as there are columns, a multiple of a group."""
     for end in range(characters.shape[1], 0, -_GROUP):
         numbers, group = _divided(numbers, 10**_GROUP)
-        characters[:, end - _GROUP : end] = _numerals(_GROUP).take(group).view(np.uint8).reshape(-1, _GROUP)
+        digits = _numerals(_GROUP).take(group.view(np.int64))
+        characters[:, end - _GROUP : end] = digits.view(np.uint8).reshape(-1, _GROUP)
 
 
 def _remove_zeros(characters: Characters, columns: range) -> BoolArray:
@@ -90,13 +179,6 @@ def _remove_zeros(characters: Characters, columns: range) -> BoolArray:
         written |= characters[:, column] != _ZERO
         characters[:, column] *= written
     return written
-
-
-def _lines(characters: Characters) -> list[str]:
-    text = characters.tobytes()
-    if b"\0" in text:
-        text = text.translate(None, b"\0")
-    return text.decode().split("\n")[:-1]
 
 
 def _divided(numbers: Any, by: Any) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """Published tables: a schema, columns with their rows in a fixed order, and a digest that depends on nothing else."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
@@ -30,8 +30,6 @@ from forecast_ledger.projections.core.columns import (
     slice_rows,
     take_rows,
     to_arrow,
-    used_ids,
-    written_values,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -134,8 +132,9 @@ class Table:
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
         """Yield each row as printed, without the names of the columns."""
-        for columns in written_columns(self, [lambda printed: printed] * len(self.columns)):
-            yield from zip(*columns, strict=True)
+        for page in self.pages():
+            named = zip(page.values, page.columns, strict=True)
+            yield from zip(*(printed_values(values, column.kind) for values, column in named), strict=True)
 
     def to_arrow(self, *, floats: bool = False) -> Any:
         """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
@@ -390,25 +389,3 @@ def _one_form(values: Values, kind: str) -> Values:
 
 def _little_endian(numbers: Int64Array) -> memoryview:
     return np.ascontiguousarray(numbers, "<i8").data
-
-
-def written_columns(table: Table, writing: Sequence[Callable[[list[Any]], list[Any]]]) -> Iterator[list[list[Any]]]:
-    """Yield what the function of each column makes of its printed values, some rows at a time.
-
-    A function is given each id of the table once, and of other values that recur, if it is faster, the distinct ones.
-    """
-    columns = zip(table.values, table.columns, writing, strict=True)
-    written = [_written(values, column.kind, write) for values, column, write in columns]
-    for begin in range(0, len(table), _AT_ONCE):
-        yield [page(slice(begin, begin + _AT_ONCE)) for page in written]
-
-
-def _written(values: Values, kind: str, write: Callable[[list[Any]], list[Any]]) -> Callable[[slice], list[Any]]:
-    """Return a function that returns what is written of some rows of a column."""
-    if isinstance(values, Ids):
-        codes, labels = used_ids(values)
-        texts = write([*labels])
-        return lambda rows: [*map(texts.__getitem__, codes[rows].tolist())]
-    if isinstance(values, list) and kind in {"id", "text"}:
-        return lambda rows: write(values[rows])
-    return lambda rows: written_values(slice_rows(values, rows), kind, write)

@@ -154,6 +154,8 @@ def _where(present: BoolArray, numbers: Int64Array) -> Values:
     """Return the numbers with None where there is none."""
     if present.all():
         return numbers
+    if not present.any():
+        return [None] * len(numbers)
     return [number if there else None for number, there in zip(numbers.tolist(), present.tolist(), strict=True)]
 
 

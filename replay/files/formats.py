@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from math import isinf
 from pathlib import Path
 from struct import unpack_from
@@ -32,9 +32,10 @@ from forecast_ledger.projections.core.columns import (
     ids,
     type_of,
 )
-from forecast_ledger.projections.core.table import Table, TableParts, written_columns
+from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.replay.files.text_rows import Cells, text_rows
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.blocks import csv_cell, csv_cells, csv_lines
 from forecast_ledger.replay.reading.event_text import EventIds
@@ -250,12 +251,13 @@ def _in_tables(pages: Iterator[_Page]) -> Iterator[Table]:
         size += sum(map(len, rows))
         if len(waiting) >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield _chunk(waiting, read)
-            waiting, read, size, empty = [], [], 0, False
+            size, empty = 0, False
     if waiting or empty:
         yield _chunk(waiting, read)
 
 
 def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
+    """Return rows and the events in them as a table; both lists are emptied, so that they take no memory any more."""
     texts, events = [row.decode() for row in rows], [recorded.event for recorded in read]
     about: list[Values] = [ids([getattr(event, name, "") for event in events]) for name in EventIds._fields]
     values: tuple[Values, ...] = (
@@ -269,6 +271,8 @@ def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
         texts,
         [recorded.digest for recorded in read],
     )
+    rows.clear()
+    read.clear()
     return Table("events", _EVENTS, EVENT_COLUMNS, values)
 
 
@@ -347,15 +351,16 @@ class FileFormat(NamedTuple):
     faults: Callable[[], tuple[type[Exception], ...]] = lambda: READ_ERRORS
 
 
-Write = Callable[[list[Any]], list[str]]  # the printed values of a column as they are written
-
-
 def _write_csv(path: Path, sheet: ExportTable) -> None:
-    header = [[csv_cell(column.name)] for column in sheet.columns]
-    writing = [csv_cells if column.kind in _TEXTS else _csv_numbers for column in sheet.columns]
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        for columns in chain([header], _written(sheet, writing)):
-            file.write("\n".join(csv_lines(columns)) + "\n")
+    numbers = Cells(_csv_numbers, b"")
+    cells = [Cells(csv_cells) if column.kind in _TEXTS else numbers for column in sheet.columns]
+    if len(cells) == 1:  # no line is empty
+        write = cells[0].write
+        cells = [Cells(lambda values: [*csv_lines([write(values)])])]
+    before = [b"", *[b","] * (len(cells) - 1)]
+    with path.open("xb") as file:
+        file.write((",".join(csv_cell(column.name) for column in sheet.columns) + "\n").encode())
+        file.writelines(_text_rows(sheet, cells, before, b"\n"))
 
 
 def _csv_numbers(values: list[Any]) -> list[str]:
@@ -364,32 +369,44 @@ def _csv_numbers(values: list[Any]) -> list[str]:
 
 
 def _write_lines(path: Path, sheet: ExportTable) -> None:
-    names = [f"{',' if number else '{'}{_encode(column.name).decode()}:" for number, column in enumerate(sheet.columns)]
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        for columns in _written(sheet, [_json_texts] * len(sheet.columns)):
-            parts = chain.from_iterable(zip(map(repeat, names), columns, strict=True))
-            file.write("".join(chain.from_iterable(zip(*parts, repeat("}\n")))))
+    before = [(b"," if number else b"{") + _encode(column.name) + b":" for number, column in enumerate(sheet.columns)]
+    cells = [Cells(_json_texts, b"" if column.kind == "count" else b'"', b"null") for column in sheet.columns]
+    with path.open("xb") as file:
+        file.writelines(_text_rows(sheet, cells, before, b"}\n"))
 
 
 def _json_texts(values: list[Any]) -> list[str]:
     return _encode_lines(values).decode().split("\n")[:-1]
 
 
+def _text_rows(sheet: ExportTable, cells: Sequence[Cells], before: Sequence[bytes], end: bytes) -> Iterator[bytes]:
+    """Yield the rows of a table as text. cells: of each column, as exact numbers; it may have nearest floats."""
+    each = [
+        Cells(partial(_write_near, how.write)) if sheet.floats and column.kind in FLOATS else how
+        for column, how in zip(sheet.columns, cells, strict=True)
+    ]
+    for chunk in sheet.chunks:
+        yield from text_rows(chunk, each, before, end)
+        del chunk  # before the next one is read
+
+
 def _write_parquet(path: Path, sheet: ExportTable) -> None:
-    first, tables = _arrow(sheet)
+    schema, tables = _arrow(sheet)
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
     recurring = [column.name for column in sheet.columns if column.kind == "id"]
-    with parquet.ParquetWriter(path, first.schema, compression="zstd", use_dictionary=recurring) as writer:
+    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=recurring) as writer:
         for table in tables:
             writer.write_table(table)
+            del table  # before the next one is made
 
 
 def _write_arrow(path: Path, sheet: ExportTable) -> None:
-    first, tables = _arrow(sheet)
-    with pyarrow().OSFile(str(path), "wb") as file, pyarrow().ipc.new_file(file, first.schema) as writer:
+    schema, tables = _arrow(sheet)
+    with pyarrow().OSFile(str(path), "wb") as file, pyarrow().ipc.new_file(file, schema) as writer:
         for table in tables:
             writer.write_table(table)
+            del table  # before the next one is made
 
 
 def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
@@ -440,17 +457,7 @@ FILE_FORMATS: dict[str, FileFormat] = {
 }
 
 
-def _written(sheet: ExportTable, writing: Sequence[Write]) -> Iterator[list[list[str]]]:
-    """Yield the columns as texts, some rows at a time. writing: of each column, from its texts or nearest floats."""
-    each = [
-        partial(_write_near, write) if sheet.floats and column.kind in FLOATS else write
-        for column, write in zip(sheet.columns, writing, strict=True)
-    ]
-    for chunk in sheet.chunks:
-        yield from written_columns(chunk, each)
-
-
-def _write_near(write: Write, decimals: list[Any]) -> list[str]:
+def _write_near(write: Callable[[list[Any]], list[str]], decimals: list[Any]) -> list[str]:
     return write(floats_of(decimals))
 
 
@@ -476,7 +483,7 @@ def nearest_floats(values: Values, kind: str, printed: Sequence[str | None]) -> 
 
 
 def _arrow(sheet: ExportTable) -> tuple[Any, Iterator[Any]]:
-    """Return the first chunk as Arrow, and all chunks; there is at least one."""
-    tables = (chunk.to_arrow(floats=sheet.floats) for chunk in sheet.chunks)
+    """Return the schema of a table in Arrow, and its chunks."""
+    tables = map(partial(Table.to_arrow, floats=sheet.floats), sheet.chunks)  # keeps none
     first = next(tables)
-    return first, chain([first], tables)
+    return first.schema, chain([first], tables)

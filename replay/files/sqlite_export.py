@@ -190,6 +190,9 @@ def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = Non
         for page in chunk.pages():
             columns = list[list[Any]]()
             for column, values in zip(page.columns, page.values, strict=True):
+                if isinstance(values, list) and values.count(None) == len(values):
+                    columns += [[null] * len(values)] * len(_types(column, floats=False))
+                    continue
                 stored = _stored(values, column.kind, floats=sheet.floats)
                 if column.name in joined and column.name not in filled:
                     stored = [[value or null for value in each] for each in stored]
@@ -197,6 +200,7 @@ def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = Non
                     stored = [[null if value is None else value for value in each] for each in stored]
                 columns += stored
             yield columns
+        del chunk  # before the next one is read
 
 
 def _row_by_row(columns: list[list[Any]]) -> list[Any]:

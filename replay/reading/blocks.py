@@ -80,6 +80,8 @@ def csv_cells(cells: Sequence[str | None]) -> list[str]:
     texts = ["" if cell is None else cell for cell in cells]
     if any(first in _FORMULA or first.isspace() for first in {text[:1] for text in texts}):
         return [*map(csv_cell, texts)]
+    if all(_QUOTE in text for text in texts):  # such as rows of the log
+        return [f'"{text.replace(_QUOTE, _QUOTE * 2)}"' for text in texts]
     joined = "".join(texts)
     if not any(mark in joined for mark in _MARKS):
         return texts

@@ -9,7 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.projections.core.number_texts import decimal_texts, instant_texts
+from forecast_ledger.projections.core.number_texts import (
+    decimal_texts,
+    instant_texts,
+    integer_characters,
+    lines,
+    wide_characters,
+)
+from forecast_ledger.projections.core.wide_int import WideInt
 from tests.support.effort import times
 
 SMALL, LARGE = st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1)
@@ -49,3 +56,21 @@ def test_an_instant_outside_the_calendar_is_not_written(outside: int) -> None:
     """No other instant is written either."""
     with pytest.raises(OverflowError):
         instant_texts(np.array([0, outside]))
+
+
+@given(st.lists(SMALL | LARGE))
+@example([0, -(2**63), 2**63 - 1, 9_999, 10_000, -10])
+@settings(max_examples=times(50), deadline=None)
+def test_integers_are_written_as_python_writes_them(numbers: list[int]) -> None:
+    """Without leading zeros; 0 has one digit."""
+    assert lines(integer_characters(np.array(numbers, np.int64))) == [*map(str, numbers)]
+
+
+@given(st.lists(SMALL | st.integers(-(2**130), 2**130)))
+@example([0, -1, 10**8, -(10**8), 10**16 - 1, 2**72, -(2**130)])
+@settings(max_examples=times(50), deadline=None)
+def test_wide_integers_are_written_as_python_writes_them(numbers: list[int]) -> None:
+    """Also those whose words have carries that are not propagated."""
+    wide = WideInt.from_integers(numbers)
+    above = WideInt(wide.low - (1 << 36), wide.middle + 1, wide.high)
+    assert lines(wide_characters(wide)) == lines(wide_characters(above)) == [*map(str, numbers)]
