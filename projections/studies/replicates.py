@@ -358,7 +358,13 @@ def _estimated(
     """Return a quotient of sums in every replicate. summed: what is added up. divisor: shape (p, b) or (1, b)."""
     sums = drawn_estimates(rows.owner, rows.unit, summed.estimates(), draws.people, draws.times.T)
     near = sums.over(divisor)
-    return Drawn(near, np.broadcast_to(divisor != 0, near.value.shape), _exactly(quotient, rows, draws))
+
+    def closer(row: int, at: Int64Array) -> Near:
+        fixed = partial(_fixed, _of(rows, row), draws._replace(times=draws.times[at], people=1), FRACTION_BITS)
+        numerator, number = quotient(fixed)
+        return numerator.over(number).near()
+
+    return Drawn(near, np.broadcast_to(divisor != 0, near.value.shape), _exactly(quotient, rows, draws), closer)
 
 
 def _drawn(quotient: Callable[[Of[Any]], tuple[Any, Any]], rows: Rows, draws: Draws) -> Totals:
@@ -373,16 +379,18 @@ def _exactly(
 ) -> Callable[[int, Int64Array], list[Fraction]]:
     """Return what gives a quotient of sums of a row of the board in some replicates, as fractions."""
 
-    def of(row: int) -> Rows:
-        selected = rows.take(np.flatnonzero(rows.owner == row))
-        return selected._replace(owner=np.zeros_like(selected.owner))
-
     def exact(row: int, at: Int64Array) -> list[Fraction]:
-        numerator, divisor = quotient(partial(_exact, of(row), draws._replace(times=draws.times[at], people=1)))
+        numerator, divisor = quotient(partial(_exact, _of(rows, row), draws._replace(times=draws.times[at], people=1)))
         quotients: list[Fraction] = np.broadcast_to(numerator.over(divisor).values, (1, len(at)))[0].tolist()
         return quotients
 
     return exact
+
+
+def _of(rows: Rows, row: int) -> Rows:
+    """Return the scores of one row of the board, as row 0."""
+    selected = rows.take(np.flatnonzero(rows.owner == row))
+    return selected._replace(owner=np.zeros_like(selected.owner))
 
 
 def _fixed(rows: Rows, draws: Draws, bits: int, name: str, kind: int | None = None) -> Fixed:

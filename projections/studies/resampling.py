@@ -197,12 +197,14 @@ class Limits(NamedTuple):
 class Drawn(NamedTuple):
     """Numbers in replicates, shape (p, b). exact: returns those of a row in some replicates; they must be defined.
 
-    Exact ones are fractions, or, of takes, magnitudes, to which estimates are in proportion.
+    Exact ones are fractions, or, of takes, magnitudes, to which estimates are in proportion. closer: returns closer
+    estimates, shape (1, n), for less than exact ones cost; None if there are none.
     """
 
     near: Near
     defined: BoolArray
     exact: Callable[[int, Int64Array], Sequence[Any]]
+    closer: Callable[[int, Int64Array], Near] | None = None
 
     def times(self, sign: int) -> "Drawn":
         """Return the numbers times 1 or -1."""
@@ -210,11 +212,23 @@ class Drawn(NamedTuple):
 
     def take(self, rows: Int64Array) -> "Drawn":
         """Return some rows."""
-        return Drawn(self.near.take(rows), self.defined[rows], lambda row, at: self.exact(int(rows[row]), at))
+        exact, closer = self.exact, self.closer
+        return Drawn(
+            self.near.take(rows),
+            self.defined[rows],
+            lambda row, at: exact(int(rows[row]), at),
+            None if closer is None else lambda row, at: closer(int(rows[row]), at),
+        )
 
     def at(self, which: Int64Array) -> "Drawn":
         """Return the numbers in these replicates."""
-        return Drawn(self.near.at(which), self.defined[:, which], lambda row, at: self.exact(row, which[at]))
+        exact, closer = self.exact, self.closer
+        return Drawn(
+            self.near.at(which),
+            self.defined[:, which],
+            lambda row, at: exact(row, which[at]),
+            None if closer is None else lambda row, at: closer(row, which[at]),
+        )
 
     def defined_of(self, row: int) -> tuple["Drawn", Int64Array]:
         """Return the row, with those of its numbers that are defined, and their replicates."""
@@ -284,19 +298,34 @@ def order_statistics(drawn: Drawn, indices: tuple[int, ...]) -> Int64Array:
     low, high = order_bounds(drawn.near, indices)
     statistics = np.rint(low).astype(object)
     for row, column in np.argwhere(np.rint(low) != np.rint(high)).tolist():
-        exact, _ = _exactly(drawn, row, indices[column], low[row, column], high[row, column])
-        statistics[row, column] = _rounded(exact)
+        place = drawn, row, indices[column], low[row, column], high[row, column]
+        rounded = _closely(*place)
+        statistics[row, column] = _rounded(_exactly(*place)[0]) if rounded is None else rounded
     check_range(int(abs(statistics).max(initial=0)))
     return statistics.astype(np.int64)
 
 
+def _closely(drawn: Drawn, row: int, index: int, low: Floats, high: Floats) -> int | None:
+    """Return the order statistic of a row, rounded, from closer estimates; None if these leave a doubt."""
+    if drawn.closer is None:
+        return None
+    cells, below = _candidates(drawn, row, low, high)
+    [[least]], [[most]] = (np.rint(ends) for ends in order_bounds(drawn.closer(row, cells), (index - below,)))
+    return int(least) if least == most else None
+
+
 def _exactly(drawn: Drawn, row: int, index: int, low: Floats, high: Floats) -> tuple[Fraction, int]:
     """Return the order statistic of a row, which is known to be from low to high, and the replicate that has it."""
+    cells, below = _candidates(drawn, row, low, high)
+    ordered = sorted(zip(drawn.exact(row, cells), cells.tolist(), strict=True))
+    return ordered[index - below]
+
+
+def _candidates(drawn: Drawn, row: int, low: Floats, high: Floats) -> tuple[Int64Array, int]:
+    """Return the replicates of a row whose number may be from low to high, and how many numbers are below."""
     near = drawn.near.take(np.array([row]))
     [lows], [highs] = near.low, near.high
-    cells = np.flatnonzero((highs >= low) & (lows <= high))
-    ordered = sorted(zip(drawn.exact(row, cells), cells.tolist(), strict=True))
-    return ordered[index - int((highs < low).sum())]
+    return np.flatnonzero((highs >= low) & (lows <= high)), int((highs < low).sum())
 
 
 def _rounded(number: Fraction) -> int:

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.proportions import apportion
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
@@ -293,6 +293,31 @@ def test_a_score_without_a_total_in_any_replicate_has_no_limits() -> None:
     """It is possible, if seldom, for who forecast on one question of many."""
     never = Drawn(Near(np.zeros((1, 19)), np.zeros((1, 1))), np.zeros((1, 19), bool), lambda _, __: [])
     assert (drawn_limits(never, 0, 900_000), drawn_ends(never, np.array([900_000]))) == (None, [None])
+
+
+@pytest.mark.parametrize(("part", "needs_exact"), [(Fraction(1, 4), False), (Fraction(1, 2), True)])
+def test_ends_are_rounded_from_closer_numbers_where_these_leave_no_doubt(part: Fraction, needs_exact: bool) -> None:
+    """Exact numbers cost much more, and are asked for only if a closer one may be on either side of a half."""
+    numbers, asked = [number * 7 % 40 + part for number in range(40)], list[int]()
+
+    def exact(row: int, at: Int64Array) -> list[Fraction]:
+        asked.append(row)
+        return [sign * numbers[each] for each in at.tolist() for sign in [2 * row - 1]]
+
+    def closer(row: int, at: Int64Array) -> Near:
+        value = np.array([[float((2 * row - 1) * numbers[each]) for each in at.tolist()]])
+        return Near(value + 0.03, np.full((1, 1), 0.05))
+
+    value = np.array([[float(-each) for each in numbers], [float(each) for each in numbers]])
+    drawn = Drawn(Near(value + 0.9, np.full((2, 1), 1.1)), np.ones((2, 40), bool), exact, closer)
+    least, greatest = 1 + part, 38 + part  # of 40 numbers, at a level of 90%
+    assert drawn_ends(drawn.take(np.array([1, 0])), np.array([900_000, 900_000])) == [
+        (round(least), round(greatest)),
+        (round(-greatest), round(-least)),
+    ]
+    assert bool(asked) is needs_exact
+    some = np.arange(0, 40)[::-1]
+    assert drawn_ends(drawn.at(some), np.array([900_000, 900_000]))[1] == (round(least), round(greatest))
 
 
 @pytest.mark.parametrize(
