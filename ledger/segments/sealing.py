@@ -34,6 +34,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     Pages,
     Segment,
     SegmentManifest,
+    check_file,
     check_same_log,
     check_statements,
     describe_file,
@@ -228,7 +229,7 @@ def appending(folder: Path, ledger: str, size: int = SEGMENT_ROWS) -> Iterator[S
 
 
 class _Unwritten:
-    """The next segment, as far as its rows were read. listed: one with the first of these rows, which it replaces."""
+    """The next segment, as far as its rows were read. listed: the segment that it replaces, with its first rows."""
 
     def __init__(self, before: Checkpoint) -> None:
         self.before = self.end = before
@@ -394,7 +395,12 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
 
 
 def _has_rows_of(columns: SegmentColumns, folder: Path, listed: Segment) -> bool:
-    """Return whether columns have the rows of a listed segment up to its last one. Memory holds one column of these."""
+    """Return whether columns have the rows of a listed segment up to its last one. One column is read at a time.
+
+    Raises Corrupt: a file of it was changed.
+    """
+    for file in listed.files:  # first: pyarrow ends the process at some damage
+        check_file(folder, file, listed.first)
     names = {name for schema in schemas() for name in schema.names}
     keys = read_columns(folder, listed, without=names - {"position", "place"})
     orders = [[_log_order(table, listed.last) for table in tables] for tables in (columns, keys)]

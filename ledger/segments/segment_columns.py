@@ -183,8 +183,8 @@ def between(columns: SegmentColumns, after: int | None, end: int | None) -> Segm
         return columns
     least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
     positions = (integers(table["position"]) for table in columns)
-    chosen = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
-    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, chosen, strict=True)))
+    rows_of = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
+    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, rows_of, strict=True)))
 
 
 def _joined_columns(parts: list[list[Any]], schema: Any) -> Any:

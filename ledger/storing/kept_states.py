@@ -1,9 +1,9 @@
 """The states of writers as bytes, kept in a folder that only the user of the process can read or write.
 
 A kept state is no part of the log, and is never believed against it: it counts only if the log has its digest at its
-position, and if the same code wrote it; else the log is read. That of a folder of segments counts only if the folder
-has the same manifest and, as this says, the same files. A user who could write to the folder could make
-a writer believe anything, so a folder that others can write to is not used.
+position, and if the same code wrote it; else the log is read. The state of a folder of segments counts only if the
+folder has the same manifest, and files with the SHA-256 that it states. A user who could write to the folder of states
+could make a writer believe anything, so a folder that others can write to is not used.
 """
 
 import os
@@ -138,7 +138,7 @@ def load(store: StoredLog, sealed: "SealedLog | None" = None) -> WriterState | N
     except OSError:  # mostly, there is none
         return None
     known = kept_state(data, store.name, _version(None if sealed is None else sealed.manifest))
-    if known is None or not (_fits(known, store) if sealed is None else _has_files(sealed)):
+    if known is None or not (_fits(known, store) if sealed is None else _is_end(known, sealed)):
         return None
     _touch(path)
     return known
@@ -147,7 +147,7 @@ def load(store: StoredLog, sealed: "SealedLog | None" = None) -> WriterState | N
 def keep(known: WriterState, store: StoredLog, manifest: "SegmentManifest | None" = None) -> None:
     """Keep what a writer holds, in place of what was kept before. If that fails, nothing is kept.
 
-    manifest: of the folder of segments that has the log up to there, all of which was checked.
+    manifest: of the folder of segments that has the log up to there; the rows of the last one were checked.
     """
     path = _path(store)
     if path is None:
@@ -188,8 +188,10 @@ def _fits(known: WriterState, store: StoredLog) -> bool:
     return row is not None and (row.digest, row.recorded_at) == (known.head.digest, known.recorded_at)
 
 
-def _has_files(sealed: "SealedLog") -> bool:
-    """Return whether the files of a folder are those that its manifest lists."""
+def _is_end(known: WriterState, sealed: "SealedLog") -> bool:
+    """Return whether a state is that of a folder's end, and the files are those that the manifest lists."""
+    if known.head != sealed.manifest.end:
+        return False
     try:
         sealed.check_files()
     except Corrupt:  # as above
@@ -198,7 +200,7 @@ def _has_files(sealed: "SealedLog") -> bool:
 
 
 def _version(manifest: "SegmentManifest | None") -> str:
-    """Return what has written a state: this code, and if files were checked, pyarrow, with what they are."""
+    """Return the version of this code and, of a folder of segments, that of pyarrow and what the manifest lists."""
     if manifest is None:
         return code_digest()
     return " ".join((code_digest(), pyarrow().__version__, manifest.segments[-1].chain))

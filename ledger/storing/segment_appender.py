@@ -53,24 +53,25 @@ def appended(
     values.check_id(name, "name")
     with appending(folder, name, size) as target:
         rows = _AppendedRows(folder, name, target)
-        store, known, kept = StoredLog(rows, name), WriterState(), None
-        if target.manifest.segments:
+        store, known, begun = StoredLog(rows, name), WriterState(), target.manifest
+        is_news = False  # the rows of the last segment, which are in this state, were checked
+        if begun.segments:
             kept = kept_states.load(store, SealedLog(folder, name))
             known = kept or _known_before_last(folder, name, StoredLog(SegmentRows(folder, name), name))
-            if target.end != target.manifest.end:
+            if target.end != begun.end:  # the last segment is not full
                 _resume(folder, target, is_checked=kept is not None)
+                is_news = kept is None
         with Ledger(store, clock, prizes, known) as ledger:
-            begun = target.manifest
             yield ledger
             rows.finish()
-            if kept is None or target.manifest != begun:
+            if is_news or target.manifest != begun:
                 ledger._keep_sealed(target.manifest)
 
 
 def _resume(folder: Path, target: Sealing, *, is_checked: bool) -> None:
     """Go on with the last segment, which is not full. Raises Corrupt: a file or a row of it was changed.
 
-    is_checked: its rows were checked when these files were written.
+    is_checked: its rows were checked before a state of the same files was kept.
     """
     segment = target.manifest.segments[-1]
     for file in segment.files:  # first: pyarrow ends the process at some damage

@@ -76,7 +76,7 @@ class Ledger:
         self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
-        self._is_whole = True  # no interrupt may have left a part of a state
+        self._is_whole = True  # the state is all there: it is open, and no interrupt may have left a part of it
         self._on_use: Callable[[Ledger], None] | None = None  # called before each use of what it knows
         forks.renew(self)
 
@@ -264,6 +264,7 @@ class Ledger:
         self._store.close()
         with self._lock:
             self._keep()
+            self._is_whole = False
             self._known.close()
 
     def __enter__(self) -> Self:
@@ -445,10 +446,11 @@ class Ledger:
         """
         from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
 
-        head = self._known.head
-        if self._is_whole and head == manifest.end and kept_states.is_due(head.position, 0):
-            with suppress(Unavailable):  # its temporary file cannot be read
-                kept_states.keep(self._known, self._store, manifest)
+        with self._lock:
+            head = self._known.head
+            if self._is_whole and head == manifest.end and kept_states.is_due(head.position, 0):
+                with suppress(Unavailable):  # its temporary file cannot be read
+                    kept_states.keep(self._known, self._store, manifest)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -362,7 +362,8 @@ def _estimated(
     def closer(row: int, at: Int64Array) -> Near:
         fixed = partial(_fixed, _of(rows, row), draws._replace(times=draws.times[at], people=1), FRACTION_BITS)
         numerator, number = quotient(fixed)
-        return numerator.over(number).near()
+        found: Fixed = numerator.over(number)
+        return found.near()
 
     return Drawn(near, np.broadcast_to(divisor != 0, near.value.shape), _exactly(quotient, rows, draws), closer)
 

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavail
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
-from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
 from forecast_ledger.ledger.segments.segment_files import (
@@ -30,7 +30,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     read_manifest,
     write_table,
 )
-from forecast_ledger.ledger.storing import kept_states, segment_appender
+from forecast_ledger.ledger.storing import kept_states, segment_appender, segment_rows
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -300,6 +300,61 @@ def test_a_kept_state_is_not_used_if_the_folder_was_changed(
     assert reads == [folder, folder]
 
 
+def test_no_state_is_kept_of_rows_that_were_not_checked(
+    tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a full segment are not rebuilt when a folder is opened; they are, once it is to have more of them."""
+    for module in (segment_files, segment_rows, sealing):
+        monkeypatch.setattr(module, "MARKED", 5)
+    folder, size = tmp_path / "s", 20
+    commands = [structs.replace(contest(f"c{number}"), id=f"open-{number}") for number in range(size)]
+    with appended(folder, size=size) as ledger:
+        ledger.handle_many(commands)
+    manifest = read_manifest(folder)
+    [segment] = manifest.segments
+    others = read_columns(folder, segment).others
+    ids = others["command_id"].take([1, 0, *range(2, size)])
+    path = folder / segment.others.name
+    path.unlink()
+    write_table(path, others.set_column(others.schema.names.index("command_id"), "command_id", ids))
+    other = structs.replace(segment, others=describe_file(path, size))
+    sealing._write_manifest(folder, manifest.up_to(0).with_segment(other))
+    with appended(folder, size=size) as ledger:
+        ledger.handle_many(commands[-1:])
+    assert reads == [folder]
+    with pytest.raises(Corrupt, match="log position 1: the columns"), appended(folder, size=2 * size):
+        pass
+    assert reads == [folder] * 2
+
+
+def test_a_state_of_another_log_position_is_not_used(
+    tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if it says that it is of this manifest."""
+    folder, commands = tmp_path / "s", export_commands()
+    monkeypatch.setattr(kept_states, "_version", lambda _: "the same")
+    with appended(folder) as ledger:
+        ledger.handle_many(commands[:9])
+    monkeypatch.setattr(kept_states, "LEAST", 10**6)
+    with appended(folder) as ledger:
+        ledger.handle_many(commands[9:])
+    assert reads == []
+    with appended(folder) as ledger:
+        assert ledger.head() == read_manifest(folder).end
+    assert reads == [folder]
+
+
+def test_a_closed_ledger_keeps_no_state(tmp_path: Path, reads: list[Path]) -> None:
+    """What it knows may be in files that are closed."""
+    folder = tmp_path / "s"
+    with appended(folder) as ledger:
+        ledger.handle_many(export_commands())
+        ledger.close()
+    with appended(folder):
+        pass
+    assert reads == [folder]
+
+
 def test_a_state_of_other_code_or_of_an_interrupt_is_not_used(
     tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,7 +579,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.storing.segment_appender import appended
 from tests.support.exports import export_commands
 sealing._PART = 7
