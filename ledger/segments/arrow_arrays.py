@@ -15,7 +15,7 @@ import numpy as np
 from forecast_ledger.ledger.core import extras
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 
-_MOST_BYTES = 2**31 - 1  # of the texts of one array
+MOST_BYTES = 2**31 - 1  # of the texts of one array
 
 
 def pyarrow() -> Any:
@@ -107,14 +107,17 @@ def array_of_texts(texts: Sequence[str | None]) -> Any:
     present = [text or "" for text in texts]
     joined = "".join(present)
     data = joined.encode()
-    if len(data) > _MOST_BYTES:
+    if len(data) > MOST_BYTES:
         return pa.array(texts, pa.string())
     sizes = map(len, present if len(data) == len(joined) else map(str.encode, present))
     return text_array(np.fromiter(sizes, np.int32, len(texts)), data, bits)
 
 
 def text_array(sizes: Any, data: bytes, bits: Any = None) -> Any:
-    """Return an array of strings, whose bytes follow one another. sizes: integers. bits: see `_valid_bits`."""
+    """Return an array of strings, whose bytes follow one another. sizes: integers. bits: see `_valid_bits`.
+
+    Raises OverflowError: there are more bytes than one array can have.
+    """
     return _from_buffers(pyarrow().string(), len(sizes), bits, _ends(sizes), data)
 
 
@@ -145,7 +148,9 @@ def array_of_lists(lists: Sequence[Sequence[int | None] | None], kind: Any) -> A
 
 
 def _ends(sizes: Any) -> Any:
-    """Return where each of some values ends, after a zero. sizes: an array of integers."""
+    """Return where each of some values ends, after a zero. sizes: an array of integers. Raises OverflowError."""
+    if (total := sizes.sum(dtype=np.int64)) > MOST_BYTES:
+        raise OverflowError(f"{total:,} are more than the {MOST_BYTES:,} bytes or items of one array")
     ends = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=ends[1:])
     return ends

@@ -23,19 +23,20 @@ from forecast_ledger.ledger.core.values import (
     format_instant,
 )
 from forecast_ledger.ledger.segments.arrow_arrays import (
+    MOST_BYTES,
     array_of_decimals,
     array_of_integers,
     array_of_texts,
+    row_numbers,
     text_array,
 )
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, int64_array
 from forecast_ledger.projections.core.late_fractions import round_to_units
 from forecast_ledger.projections.core.number_texts import (
+    MOST_CHARACTERS,
     Characters,
     decimal_characters,
-    decimal_texts,
     instant_characters,
-    instant_texts,
     integer_characters,
     join_characters,
     lines,
@@ -179,23 +180,20 @@ def round_to_points(number: Fraction) -> int:
 class Kind(NamedTuple):
     """A kind of column: the unit of its internal values, the function that prints one, and if it is faster, many.
 
-    characters: the same as rows of characters.
+    characters: of many printed values, a row for each.
     """
 
     unit: str
     printed: Callable[[Any], Any]
-    all_printed: Callable[[Int64Array], list[Any]] | None = None
     characters: Callable[[Int64Array], Characters] | None = None
 
 
 def _fixed(words: str, unit: int, least: int = 0) -> Kind:
     """Return a kind of integers in 1/unit that are printed with at least so many decimals. words: the unit."""
-    places = len(str(unit)) - 1
     return Kind(
         words,
         partial(format_fixed, unit=unit, least=least),
-        partial(decimal_texts, places=places, least=least),
-        partial(decimal_characters, places=places, least=least),
+        partial(decimal_characters, places=len(str(unit)) - 1, least=least),
     )
 
 
@@ -204,7 +202,7 @@ def _fixed(words: str, unit: int, least: int = 0) -> Kind:
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
-    "instant": Kind("µs since the epoch, UTC", _instant, instant_texts, instant_characters),
+    "instant": Kind("µs since the epoch, UTC", _instant, instant_characters),
     "probability": _fixed("1e-11", PROBABILITIES),
     "measure": _fixed("1e-12", MEASURE),
     "points": _fixed("1e-9, rounded once", POINTS, least=9),
@@ -214,7 +212,7 @@ KINDS: dict[str, Kind] = {
     "money": _fixed("1e-6", MONEY, least=2),
     "fine_money": _fixed("1e-15", FINE_MONEY, least=2),
     "seconds": _fixed("µs", 10**6),
-    "count": Kind("", int, np.ndarray.tolist, integer_characters),
+    "count": Kind("", int, integer_characters),
     "integer": Kind("", str),
 }
 
@@ -309,10 +307,11 @@ def _printed_list(values: list[Any], kind: str) -> list[Any]:
 
 def _printed(values: Int64Array | list[Any], kind: str) -> list[Any]:
     """Return printed values, none of which is missing; many in a list are printed as an array if they have 64 bits."""
-    _, printed, all_printed, _ = KINDS[kind]
-    if all_printed is not None and len(values) > _MANY:
+    _, printed, characters = KINDS[kind]
+    if characters is not None and len(values) > _MANY:
         with suppress(OverflowError):
-            return all_printed(np.asarray(values, np.int64))
+            numbers = np.asarray(values, np.int64)
+            return numbers.tolist() if printed is int else lines(characters(numbers))
     return [*map(printed, values if isinstance(values, list) else values.tolist())]
 
 
@@ -388,16 +387,28 @@ def type_of(kind: str) -> Any:
 def _array(values: Values, kind: str) -> Any:
     """Return the values of a column as an array, without rounding. Raises OverflowError: one does not fit its type."""
     if isinstance(values, Ids):
-        codes, labels = used_ids(values)
-        characters = text_characters(labels) if len(codes) > _MANY else None
-        if characters is None:
-            return array_of_texts(plain_values(values))
-        sizes = np.count_nonzero(characters, axis=1)
-        return text_array(sizes[codes], join_characters([characters.take(codes, axis=0)], len(codes)))
+        return _id_array(values)
     if kind in DECIMALS or kind in {"instant", "count"}:
         numbers = values if isinstance(values, np.ndarray) else plain_values(values)
         return (array_of_decimals if kind in DECIMALS else array_of_integers)(numbers, type_of(kind))
     return array_of_texts(printed_values(values, kind))
+
+
+def _id_array(values: Ids) -> Any:
+    """Return a column of ids as an array, or as several if one might have too many bytes."""
+    codes, labels = used_ids(values)
+    longest = max((len(label.encode()) for label in labels), default=0)
+    if len(codes) * longest > MOST_BYTES:
+        at_once = MOST_BYTES // longest
+        spans = [slice(begin, begin + at_once) for begin in range(0, len(codes), at_once)]
+        return pyarrow().chunked_array([_id_array(Ids(codes[span], labels)) for span in spans])
+    if len(codes) * longest > MOST_CHARACTERS:
+        return array_of_texts(labels).take(row_numbers(codes))  # imports functions of columns
+    characters = text_characters(labels) if len(codes) > _MANY else None
+    if characters is None:
+        return array_of_texts(plain_values(values))
+    sizes = np.count_nonzero(characters, axis=1)
+    return text_array(sizes[codes], join_characters([characters.take(codes, axis=0)], len(codes)))
 
 
 # --- A table in a notebook: as HTML, and as a chart. Its texts come from a log: none is taken for HTML.

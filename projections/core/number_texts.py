@@ -20,6 +20,7 @@ _GROUP = 4  # digits of a decimal that one look-up gives
 _EIGHT_DIGITS = 10**8
 _ZERO = ord("0")
 _LONGEST = 96  # characters of a text in a matrix, whose rows are all of one length
+MOST_CHARACTERS = 2**26  # bytes of a matrix of texts
 
 Characters = np.ndarray[Any, np.dtype[np.uint8]]  # a row for each number, ASCII; 0 is none
 
@@ -124,7 +125,9 @@ def wide_characters(numbers: WideInt) -> Characters:
 
 
 def text_characters(texts: Sequence[str]) -> Characters | None:
-    r"""Return the characters of texts in UTF-8; None if one is long, or has a character that no row can have.
+    r"""Return the characters of texts in UTF-8, or None.
+
+    None: one is long, or has a character that no row can have, or the rows have more bytes than `MOST_CHARACTERS`.
 
     >>> text_characters(["ada", "é"]).shape, text_characters(["a\nb"]), text_characters(["a" * 100])
     ((2, 3), None, None)
@@ -132,8 +135,10 @@ def text_characters(texts: Sequence[str]) -> Characters | None:
     joined = "\n".join(texts)
     if max(map(len, texts), default=0) > _LONGEST or "\0" in joined or joined.count("\n") >= max(len(texts), 1):
         return None
-    encoded = np.array([text.encode() for text in texts], bytes)
-    return encoded.view(np.uint8).reshape(len(texts), -1)
+    encoded = [text.encode() for text in texts]
+    if max(map(len, encoded), default=0) * len(texts) > MOST_CHARACTERS:
+        return None
+    return np.array(encoded, bytes).view(np.uint8).reshape(len(texts), -1)
 
 
 def join_characters(parts: Sequence[Characters | bytes], count: int) -> bytes:

@@ -16,7 +16,13 @@ from forecast_ledger.projections.core.columns import (
     used_ids,
     written_values,
 )
-from forecast_ledger.projections.core.number_texts import Characters, join_characters, join_parts, text_characters
+from forecast_ledger.projections.core.number_texts import (
+    Characters,
+    join_characters,
+    join_parts,
+    lines,
+    text_characters,
+)
 from forecast_ledger.projections.core.table import Table
 
 _AT_ONCE = 4_096  # rows written together
@@ -105,4 +111,4 @@ def _lines(run: Sequence[Characters | bytes], count: int) -> Iterable[str]:
     texts = [part for part in run if isinstance(part, bytes)]
     if len(texts) == len(run):
         return repeat(b"".join(texts).decode(), count)
-    return join_characters([*run, b"\n"], count).decode().split("\n")[:-1]
+    return lines(join_parts(run, count))

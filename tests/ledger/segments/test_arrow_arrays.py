@@ -12,6 +12,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_integers,
     array_of_lists,
     array_of_texts,
+    text_array,
 )
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -23,10 +24,17 @@ pyarrow = pytest.importorskip("pyarrow")
 def test_texts_are_as_they_were(monkeypatch: pytest.MonkeyPatch, texts: list[str | None]) -> None:
     """Of one byte a character or of more, empty or missing; and if they are too long for the offsets of 32 bits."""
     for most in (2**31 - 1, 1):
-        monkeypatch.setattr(arrow_arrays, "_MOST_BYTES", most)
+        monkeypatch.setattr(arrow_arrays, "MOST_BYTES", most)
         array = array_of_texts(texts)
         array.validate(full=True)
         assert (array.type, array.to_pylist()) == (pyarrow.string(), texts)
+
+
+def test_texts_beyond_the_offsets_of_an_array_are_refused() -> None:
+    """Their sizes are added up in 64 bits, whatever their type: no array has offsets that have wrapped."""
+    for size, kind in ((2**30, np.int32), (2**31, np.int64)):
+        with pytest.raises(OverflowError, match="are more than the 2,147,483,647 bytes or items of one array"):
+            text_array(np.array([size, size], kind), b"")
 
 
 @pytest.mark.parametrize("numbers", [[], [3, -1], [None, 2**63 - 1, -(2**63), 0, None]])

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -15,6 +16,8 @@ import pytest
 from msgspec import json
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.ledger.segments import arrow_arrays
+from forecast_ledger.projections.core import columns
 from forecast_ledger.projections.core.columns import DECIMALS, KINDS, SHOWN_ROWS, Column, Ids, ids, type_of
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
@@ -91,6 +94,46 @@ def test_a_table_without_rows_has_its_types() -> None:
     """An empty column of ids, which has no labels, is a column of strings."""
     empty = Table("t", 1, (Column("i", "id", ""), Column("p", "points", "")), (Ids(np.zeros(0, np.int64), []), []))
     assert empty.to_arrow().schema.types == [pyarrow.string(), pyarrow.decimal128(38, 9)]
+
+
+def id_column(count: int, *labels: str) -> Table:
+    """A table of one column of ids, in which the labels take turns, except the first one, which no row has."""
+    codes = np.arange(count) % (len(labels) - 1) + 1
+    return Table("t", 1, (Column("c", "id", ""),), (Ids(codes, labels),))
+
+
+@pytest.mark.parametrize("longest", ["cy", "雨" * 90, "x" * 150, "a\nb"], ids=range(4))
+@pytest.mark.parametrize("most", [2**26, 1_000])
+def test_ids_are_as_they_were(monkeypatch: pytest.MonkeyPatch, longest: str, most: int) -> None:
+    """Of few bytes or many, put together as rows of characters or taken one by one."""
+    monkeypatch.setattr(columns, "MOST_CHARACTERS", most)
+    column = id_column(1_000, "nobody", "ada", "", longest).to_arrow()["c"]
+    column.validate(full=True)
+    assert column.num_chunks == 1
+    assert column.to_pylist() == (["ada", "", longest] * 334)[:1_000]
+
+
+@pytest.mark.parametrize("longest", ["cy", "雨" * 90], ids=range(2))
+def test_ids_beyond_the_offsets_of_an_array_are_in_several(monkeypatch: pytest.MonkeyPatch, longest: str) -> None:
+    """No array has more bytes than it may have; the values are the same."""
+    for module in (columns, arrow_arrays):
+        monkeypatch.setattr(module, "MOST_BYTES", 999)
+    column = id_column(1_000, "nobody", "ada", "", longest).to_arrow()["c"]
+    column.validate(full=True)
+    assert all(sum(len(text.encode()) for text in chunk.to_pylist()) <= 999 for chunk in column.chunks)
+    assert column.to_pylist() == (["ada", "", longest] * 334)[:1_000]
+
+
+@pytest.mark.parametrize("longest", ["x" * 96, "x" * 150], ids=[96, 150])
+def test_one_long_id_does_not_make_all_rows_long(longest: str) -> None:
+    """Of a million rows, all as long as the longest id, the characters alone would take 96 MB or more."""
+    table = id_column(10**6, "nobody", *map(str, range(1_000)), longest)
+    tracemalloc.start()
+    column = table.to_arrow()["c"]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert column[1_000].as_py() == longest
+    assert most < 32_000_000  # bytes; two columns of numbers take 16 million
 
 
 @pytest.mark.parametrize("name", ["scores", "leaderboard", "journal", "portfolio_snapshots"])

@@ -9,11 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
+from forecast_ledger.projections.core import number_texts
 from forecast_ledger.projections.core.number_texts import (
     decimal_texts,
     instant_texts,
     integer_characters,
     lines,
+    text_characters,
     wide_characters,
 )
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -74,3 +76,11 @@ def test_wide_integers_are_written_as_python_writes_them(numbers: list[int]) -> 
     wide = WideInt.from_integers(numbers)
     above = WideInt(wide.low - (1 << 36), wide.middle + 1, wide.high)
     assert lines(wide_characters(wide)) == lines(wide_characters(above)) == [*map(str, numbers)]
+
+
+def test_texts_are_rows_of_characters_if_these_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows have as many bytes as the longest text: 雨 has three."""
+    for most, expected in ((9, ["a", "雨", "bc"]), (8, None)):
+        monkeypatch.setattr(number_texts, "MOST_CHARACTERS", most)
+        characters = text_characters(["a", "雨", "bc"])
+        assert (None if characters is None else lines(characters)) == expected
