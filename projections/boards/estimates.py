@@ -37,7 +37,7 @@ def estimated_sums(owners: int, owner: Int64Array, rate_of: Int64Array, columns:
 
 
 def running_sums(owner: Int64Array, count: int, rate_of: Int64Array, columns: Sequence[Rated]) -> Estimated:
-    """Return the sums of `estimated_sums` of each owner and those before it, among `count` from a multiple of this on.
+    """Owners are in groups of `count`; return, for each, its sum plus those before it in its group.
 
     owner: rising.
     """
@@ -46,14 +46,15 @@ def running_sums(owner: Int64Array, count: int, rate_of: Int64Array, columns: Se
     values, sizes, guards = (
         numbers.reshape(-1, count).cumsum(axis=1).ravel() for numbers in (each.values, np.abs(each.values), each.guards)
     )
-    limits = np.searchsorted(owner, np.arange(owners + 1))
 
     def exact(chosen: Int64Array) -> list[Fraction]:
-        begins = limits[chosen - chosen % count]
-        lengths = limits[chosen + 1] - begins
-        rows = np.arange(lengths.sum()) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
-        some = [Rated(column.numbers.take(rows), column.rates) for column in columns]
-        return sums_by_owner(len(chosen), np.repeat(np.arange(len(chosen)), lengths), rate_of[rows], some)
+        steps = (np.bincount(ends, minlength=owners + 1) for ends in (chosen - chosen % count, chosen + 1))
+        needed = np.flatnonzero(np.subtract(*steps).cumsum())  # the owners up to each chosen one in its group
+        sums, total = dict[int, Fraction](), Fraction(0)
+        for number, more in zip(needed.tolist(), each.exact(needed), strict=True):
+            total = total + more if number % count else more
+            sums[number] = total
+        return [sums[number] for number in chosen.tolist()]
 
     return Estimated(values, guards * 1.001 + sizes * count * 2.0**-52, exact)
 

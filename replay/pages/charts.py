@@ -16,7 +16,7 @@ from forecast_ledger.projections.boards import leaderboard
 from forecast_ledger.projections.boards.contest_groups import answered_at, standings_over_time
 from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.columns import POINTS, plain_values, round_to_points
+from forecast_ledger.projections.core.columns import POINTS, plain_values
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.grounds import reasons_of
@@ -121,18 +121,18 @@ def score_over_time(projections: Projections, contest: str) -> Picture | None:
     size, led = -(-answers // most), dict.fromkeys(names, 0)
     columns, shown, values = ("answered", "participant", "score", "rank"), list[Row](), list[Row]()
     boards = leaderboard.boards(facts, standings_over_time(facts, opened, scored, size))
-    for index, number in enumerate([*range(size, answers, size), answers]):
-        span = boards.span(index)
-        row_of = {
-            boards.labels[person]: row for person, row in zip(boards.person[span].tolist(), span.tolist(), strict=True)
-        }
-        rows = {name: row_of[name] for name in names if name in row_of}
-        totals = dict(zip(rows, boards.total.exact(int64_array([*rows.values()])), strict=True))
+    places = list[dict[str, int]]()  # the rows of the names on each board
+    for index in range(len(boards.names)):
+        row_of = {boards.labels[boards.person[row]]: row for row in boards.span(index).tolist()}
+        places.append({name: row_of[name] for name in names if name in row_of})
+    drawn = [row for rows in places for row in rows.values()]
+    scores = dict(zip(drawn, boards.total.rows(int64_array(drawn)).rounded(POINTS), strict=True))
+    for number, rows in zip([*range(size, answers, size), answers], places, strict=True):
         for line, name in enumerate(names):
             rank = int(boards.rank[rows[name]]) or None if name in rows else None
             led[name] = led[name] or number if rank == 1 else 0
             if name in rows:
-                score = format_fixed(round_to_points(totals[name]), POINTS, least=9)
+                score = format_fixed(scores[rows[name]], POINTS, least=9)
                 shown.append({"answered": number, "participant": name, "score": score, "rank": rank})
                 values.append({"row": line, "answered": number, "score": float(score)})
     steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))

@@ -1,14 +1,18 @@
 """The board after each answer is the board of a log without the later answers."""
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion
-from forecast_ledger.projections.boards import leaderboard
+from forecast_ledger.projections.boards import estimates, leaderboard
 from forecast_ledger.projections.boards.contest_groups import standings_over_time, tallies_over_time
+from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
+from forecast_ledger.projections.core.wide_int import WideInt
 from tests.projections.studies.test_intervals import RULES, season
 from tests.support import oracle
 from tests.support.effort import times
@@ -95,3 +99,32 @@ def test_standings_over_time_are_those_of_the_tallies(rules: str) -> None:
         assert [boards.rows_of(number) for number in range(len(tallies))] == [
             leaderboard.board(facts, contest, tally) for tally in tallies
         ]
+
+
+def test_exact_sums_over_time_add_each_score_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all places of 4 people on 30 boards, some without a new score; then up to the last one that is asked for."""
+    people, boards, random = 4, 30, Random(1)
+    owners = sorted(random.randrange(people * boards) for _ in range(300))
+    numbers, rate_of = ([random.randrange(limit) for _ in owners] for limit in (1000, 3))
+    rates = [(1, 3), (2, 7), (5, 11)]
+    asked = list[int]()
+
+    def counted(count: int, owner: Any, *others: Any) -> list[Fraction]:
+        asked.append(len(owner))
+        return sums_by_owner(count, owner, *others)
+
+    monkeypatch.setattr(estimates, "sums_by_owner", counted)
+    columns = [Rated(WideInt.from_integers(numbers), rates)]
+    sums = estimates.running_sums(np.array(owners), boards, np.array(rate_of), columns)
+
+    def expected(place: int) -> Fraction:
+        terms = zip(owners, numbers, rate_of, strict=True)
+        up_to = range(place - place % boards, place + 1)
+        return sum((number * Fraction(*rates[rate]) for owner, number, rate in terms if owner in up_to), Fraction(0))
+
+    every = [*range(people * boards)]
+    random.shuffle(every)
+    assert sums.exact(np.array(every)) == [expected(place) for place in every]
+    some = [boards + 9, 3 * boards, boards + 4]
+    assert sums.exact(np.array(some)) == [expected(place) for place in some]
+    assert asked == [300, sum(boards <= owner < boards + 10 or owner == 3 * boards for owner in owners)]
