@@ -85,6 +85,7 @@ class Analysis:
         self._intervals: dict[str, BoardIntervals] = {}
         self._shares: dict[str, prizes.Shares] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
+        self._mean_returns: dict[str, list[arena.MeanReturns]] = {}
 
     @cached_property
     def scored_groups(self) -> list[ScoredGroup]:
@@ -273,11 +274,17 @@ class Analysis:
             drawdowns |= portfolios.drawdowns(snapshots)
         return arena.trading_records(self.facts, self.marks, drawdowns)
 
-    @cached_property
-    def implied_returns(self) -> dict[str, list[arena.ImpliedReturn]]:
-        """The returns that prices imply of the forecasts of each contest, for the table of all and that of means."""
-        contests = self.facts.contests
-        return {name: [*arena.implied_returns(self.facts, contests[name])] for name in self.contests}
+    def implied_returns(self, contest: str) -> list[arena.ImpliedReturn]:
+        """Return the returns that prices imply of a contest's forecasts; only their means are cached."""
+        every = [*arena.implied_returns(self.facts, self.facts.contests[contest])]
+        self._mean_returns[contest] = [*arena.mean_returns(every)]
+        return every
+
+    def mean_returns(self, contest: str) -> list[arena.MeanReturns]:
+        """Return the means of the returns that prices imply of a contest's forecasts."""
+        if contest not in self._mean_returns:
+            self.implied_returns(contest)
+        return self._mean_returns[contest]
 
     @cached_property
     def marks(self) -> Marks:

@@ -12,7 +12,7 @@ from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import ANSWERED, Projection, schema
 from forecast_ledger.projections.trading import arena
-from forecast_ledger.projections.trading.arena import Stake, TradingRecord, mean_returns
+from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 
 _IMPLIED_RETURNS = schema("""
     what the forecasts of the Brier scores would have earned at the last prices known when they were made
@@ -40,8 +40,8 @@ def implied_returns_values(analysis: Analysis) -> list[Values]:
     """One row for each forecast, contest by contest, on questions that have a quote."""
     rows: list[list[Any]] = []
     labels = analysis.facts.participant_codes.labels
-    for contest, every in analysis.implied_returns.items():
-        for implied in every:
+    for contest in analysis.contests:
+        for implied in analysis.implied_returns(contest):
             question, returns = analysis.facts.questions[implied.question], implied.returns
             row = [contest, question.question, labels[implied.participant], implied.forecast_at]
             if returns is None:
@@ -73,8 +73,8 @@ def mean_implied_returns_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of a contest who has a forecast on a question that has a quote."""
     rows: list[list[Any]] = []
     labels = analysis.facts.participant_codes.labels
-    for contest, every in analysis.implied_returns.items():
-        for returns in mean_returns(every):
+    for contest in analysis.contests:
+        for returns in analysis.mean_returns(contest):
             means = [None] * 6 if returns.means is None else map(round_to_points, returns.means)
             rows.append([contest, labels[returns.participant], returns.n, returns.left_out, *means])
     return columns_of_rows(rows, _MEAN_IMPLIED_RETURNS.columns)

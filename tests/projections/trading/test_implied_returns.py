@@ -1,5 +1,7 @@
 """Implied returns: what forecasts would have earned at the prices of their time."""
 
+import gc
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,9 +15,11 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.proportions import apportion
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.projections.trading.arena import returns_at
+from forecast_ledger.projections.trading import arena
+from forecast_ledger.projections.trading.arena import ImpliedReturn, implied_returns, returns_at
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import AFTER, choices, contest, day, entry, finalization, forecast, opened, quote, resolution
@@ -177,6 +181,21 @@ def test_means_are_of_the_forecasts_that_have_returns() -> None:
         "0.260000000",
         "-0.080000000",
     ]
+
+
+def test_implied_returns_are_computed_once_for_both_tables_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a contest, only the means stay."""
+    computed = list[str]()
+
+    def counted(log: Facts, cup: Contest) -> Iterator[ImpliedReturn]:
+        computed.append(cup.opened.contest)
+        yield from implied_returns(log, cup)
+
+    monkeypatch.setattr(arena, "implied_returns", counted)
+    projections = oracle.projected(*asked(quote(at=day(12), prices={"yes": "0.6"})))
+    assert [len([*projections.table(name).rows()]) for name in ("implied_returns", "mean_implied_returns")] == [1, 1]
+    assert computed == ["cup"]
+    assert not [each for each in gc.get_objects() if isinstance(each, ImpliedReturn)]
 
 
 @settings(max_examples=times(60), deadline=None)
