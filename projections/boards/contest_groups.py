@@ -184,11 +184,8 @@ class ContestSums(NamedTuple):
 
     def standings(self) -> Standings:
         """Return the standings in the contests."""
-        if _adds_in_floats(self.contests[0].opened.rules):
-            return self._standings()
-        return standings_of(self.facts, self.names, self.contests, [*self.tallies().values()])
-
-    def _standings(self) -> Standings:
+        if not _adds_in_floats(self.contests[0].opened.rules):
+            return standings_of(self.facts, self.names, self.contests, [*self.tallies().values()])
         counting, groups = np.flatnonzero(self.questions.weight > 0), group_questions(self.questions)
         of_contests = (self.questions.contest[counting], counting)
         return _standings(self.facts, self.names, groups, of_contests, self._by_owner(groups))

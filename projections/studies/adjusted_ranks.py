@@ -78,9 +78,8 @@ class _Pairs:
         near = finely(refits.near, refits.exact, FINE)
         plain, drawn = near.at(slice(0, 1)), near.at(slice(1, None))
         self._plain, self._drawn = plain, drawn.less(plain)
-        self._known: dict[
-            int, tuple[Int64Array, Floats, Floats]
-        ] = {}  # the last bounds of each row, and of which pairs
+        # The last bounds of each row, and of which pairs.
+        self._known: dict[int, tuple[Int64Array, Floats, Floats]] = {}
         self._beside = lru_cache(1)(self._ratios)  # the steps of one participant's pairs follow each other
         self._low, self._high = np.zeros((2, self.people, self.people))  # of the pairs of rows that were looked at
 

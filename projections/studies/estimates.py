@@ -509,7 +509,7 @@ def _fitted(sums: _Sums, few: float) -> tuple[Floats, Floats, BoolArray]:
     """Return adjusted scores, how far they may be off, and whether they are defined, shape (b, p) each.
 
     few: by what share of the sizes of its terms a sum may be off. The sums of the sizes of the terms of A times numbers
-    are those of its parts: nothing else is asked of the sizes of A.
+    are those of its parts.
     """
     present, most = sums.drawn > 0, sums.drawn.max(axis=1)[:, None]
     connected = _connected(sums.matrix, present)
