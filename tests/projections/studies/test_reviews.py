@@ -142,6 +142,26 @@ def test_the_ends_of_a_review_are_among_a_part_of_the_questions(rules: RuleSet) 
         assert (part[:2], part[-2:]) == (whole[:2], whole[-2:])
 
 
+def test_an_end_that_rounded_scores_put_elsewhere_is_among_those_in_doubt() -> None:
+    """In 1e-9, Ada's scores are 10,000,000 - 0.4 on rain and - 0.6 on snow, Bob's 40,000,000 + 0.4 and - 0.4.
+
+    Of rounded scores, she is better than him by 30,000,000 and 30,000,001, of exact ones by + 0.8 and + 0.2.
+    """
+    said: list[AnyCommand] = [contest(rules=MEAN)]
+    chances = {
+        "rain": ("0.900000002", "0.799999999"),
+        "snow": ("0.900000003", "0.800000001"),
+        "hail": ("0.5", "0.5"),
+    }
+    for name, (ada, bob) in chances.items():
+        said += [opened(name), entry(question=name)]
+        said += [forecast(name, "ada", probability=ada), forecast(name, "bob", probability=bob)]
+    projections = oracle.projected(*said, *map(resolution, chances))
+    values, _ = participant_review_ends(projections, "cup", ["ada"], 1)
+    rows = [*projections.as_table("participant_review", values).rows()]
+    assert [row["question"] for row in rows] == ["rain", "snow", "hail"]
+
+
 @settings(max_examples=times(24), deadline=None)
 @given(st.integers(0, 2**64).map(Random))
 def test_reviews_follow_from_the_scores(random: Random) -> None:
