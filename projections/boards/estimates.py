@@ -37,9 +37,9 @@ def estimated_sums(owners: int, owner: Int64Array, rate_of: Int64Array, columns:
 
 
 def running_sums(owner: Int64Array, count: int, rate_of: Int64Array, columns: Sequence[Rated]) -> Estimated:
-    """Owners are in groups of `count`; return, for each, its sum plus those before it in its group.
+    """Return the sum of `estimated_sums` of each owner, plus those of the owners before it in its group of `count`.
 
-    owner: rising.
+    owner: rising. The first group has the owners from 0, the next one those from `count`, and so on.
     """
     owners = (int(owner.max(initial=-1)) // count + 1) * count
     each = estimated_sums(owners, owner, rate_of, columns)
