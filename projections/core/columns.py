@@ -178,9 +178,9 @@ def round_to_points(number: Fraction) -> int:
 
 
 class Kind(NamedTuple):
-    """A kind of column: the unit of its internal values, the function that prints one, and if it is faster, many.
+    """A kind of column: the unit of its internal values, and the function that prints one.
 
-    characters: of many printed values, a row for each.
+    characters: prints many values, each as a row of characters; None if that is no faster.
     """
 
     unit: str
