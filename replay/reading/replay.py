@@ -205,7 +205,8 @@ class Replay:
         Traceback (most recent call last):
         KeyError: "leaderboard has no contest 'spring'; it has none"
         """
-        table = self.projections.table(name)
+        with gc_pause.paused():
+            table = self.projections.table(name)
         for column, label in where.items():
             known = {*table.ids(column).labels, *names_in_parts(self.projections.facts).get(column, ())}
             if label not in known:
@@ -398,10 +399,11 @@ def replay(  # noqa: PLR0913 - what has a default is named
     _check_engine(engine)
     whole = engine is None and memory is None
     several = memory is None and engine != "local"
-    with _read(log, name, cut, UNREAD if whole else UNREAD | FRAME_UNREAD, side_by_side=several) as parts:
-        read = parts.facts() if whole else parts.frame(memory)
-    head = cut.reached()
-    projections = Projections(read) if isinstance(read, Facts) else scored(read, engine or "auto", tables, memory)
+    with gc_pause.paused():
+        with _read(log, name, cut, UNREAD if whole else UNREAD | FRAME_UNREAD, side_by_side=several) as parts:
+            read = parts.facts() if whole else parts.frame(memory)
+        head = cut.reached()
+        projections = Projections(read) if isinstance(read, Facts) else scored(read, engine or "auto", tables, memory)
     name = name if isinstance(log, str | PathLike) else log.name
     return _replayed(name, head, projections, begun)
 
@@ -448,8 +450,7 @@ def _read(
         with Log(log, name).parts(cut, without, side_by_side=side_by_side) as parts:
             yield parts
     else:
-        with gc_pause.paused():
-            yield LogParts(iter(()), cut.pages(log.read()))
+        yield LogParts(iter(()), cut.pages(log.read()))
 
 
 class TableSummary(NamedTuple):

@@ -2,7 +2,7 @@
 
 import gc
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from hashlib import sha256
@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from threading import active_count
 from time import sleep
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,8 @@ from forecast_ledger.ledger.storing.stored_log import PAGE
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
-from forecast_ledger.replay.reading.log import AsOf
+from forecast_ledger.replay.engines import engines
+from forecast_ledger.replay.reading.log import AsOf, LogParts
 from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables
 from tests.support import oracle
 from tests.support.effort import LONG
@@ -280,6 +282,35 @@ def test_what_a_projection_raises_is_raised_and_ends_the_others(
         summarize_tables(facts)
     assert (active_count(), gc.isenabled(), any(collected)) == (threads, True, False)
     assert "prizes" not in asked or broken == "scores"
+
+
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("engine", [None, "local"])
+def test_the_garbage_collector_is_off_while_events_are_read_and_scored(
+    log: str, monkeypatch: pytest.MonkeyPatch, engine: Any, stops: bool
+) -> None:
+    """From the first event to the board, and it is on when `replay` and `table` return or raise."""
+    collected = list[bool]()
+
+    def watched(name: str, where: object) -> None:
+        then = getattr(where, name)
+
+        def now(*args: Any, **named: Any) -> Any:
+            collected.append(gc.isenabled())
+            if stops:
+                raise OverflowError("as told")
+            return then(*args, **named)
+
+        monkeypatch.setattr(where, name, now)
+
+    found = replay(log, engine=engine)
+    watched("table", Projections)
+    with pytest.raises(OverflowError) if stops else nullcontext():
+        found.table("leaderboard")
+    watched("facts", LogParts) if engine is None else watched("finish", engines)
+    with pytest.raises(OverflowError) if stops else nullcontext():
+        replay(log, engine=engine)
+    assert (collected, gc.isenabled()) == ([False, False], True)
 
 
 def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: Path) -> None:
