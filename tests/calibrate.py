@@ -112,7 +112,7 @@ Claim = Callable[[Run], list[bool | None]]  # whether what is claimed is true, e
 
 def scores_within(run: Run) -> list[bool | None]:
     """The interval of each participant's score has the expected score in it."""
-    found = {row.row.participant: row.score for row in run.projections.intervals(run.contest).rows}
+    found = {row.row.participant: row.score for row in run.projections.intervals(run.contest)}
     ends = {name: found.get(name) for name in run.truth}
     return [own and own[0] <= run.truth[name] * 1e9 <= own[1] for name, own in ends.items()]
 
@@ -129,7 +129,9 @@ def adjusted_within(run: Run) -> list[bool | None]:
 
 def ranks_within(run: Run) -> list[bool | None]:
     """The set of ranks of each participant has the rank by expected scores in it."""
-    return _within(run, {row.row.participant: row.rank_set for row in run.projections.intervals(run.contest).rows})
+    allowed = run.projections.rank_sets(run.contest).allowed
+    board = run.projections.board(run.contest)
+    return _within(run, {row.participant: allowed.get(number) for number, row in enumerate(board)})
 
 
 def marginal_ranks_within(run: Run) -> list[bool | None]:

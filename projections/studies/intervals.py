@@ -26,7 +26,6 @@ from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import Near, above_least, divided, near_numbers
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of
-from forecast_ledger.projections.studies.rank_sets import NO_SETS, RankSets, board_rank_sets
 from forecast_ledger.projections.studies.replicates import (
     FRACTION_BITS,
     Draws,
@@ -341,26 +340,16 @@ class Interval(NamedTuple):
 
     clusters: in which the row has a score. withheld: why there is no interval of the row, a key of WITHHELD; else "".
     score, prize: low and high, the order statistics that the level asks for. score: None if no replicate has a total.
-    rank_set, first, best: None if the row has no rank. prize: None if it cannot win one. rank_set: the ranks that the
-    data allow, for all rows at once; None as well if the row has scores in fewer than LEAST_CLUSTERS clusters, or if
-    ranks follow takes that depend on coverage.
+    first, best: None if the row has no rank. prize: None if it cannot win one.
     """
 
     row: BoardRow
     clusters: int
     withheld: str
     score: tuple[int, int] | None
-    rank_set: tuple[int, int] | None
     first: int | None
     best: int | None
     prize: tuple[int, int] | None
-
-
-class BoardIntervals(NamedTuple):
-    """The intervals of a board, and its sets of ranks, in which the differences are that would be significant."""
-
-    rows: list[Interval]
-    sets: RankSets
 
 
 def board_rows(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
@@ -371,7 +360,7 @@ def board_rows(facts: Facts, board: Sequence[BoardRow]) -> Int64Array:
 
 def intervals(
     contest: Contest, scored: ContestScores, board: Sequence[BoardRow], board_row: Int64Array, seed: bytes
-) -> BoardIntervals:
+) -> list[Interval]:
     """Return the intervals of a board, in its order; none if no question counts.
 
     board_row: the row of the board of each participant code, -1 without one, shape (c,). Raises
@@ -384,19 +373,16 @@ def intervals(
     """
     rules = contest.opened.rules
     if not board or not (scored.questions.weight > 0).any():
-        return BoardIntervals([], NO_SETS)
-    sets = board_rank_sets(contest, scored, board, board_row, seed)
+        return []
     counted = _counted(rules, scored, board, board_row)
     grounds = counted.grounds
     every = [
-        Interval(row, clusters, withheld, None, sets.allowed.get(number), None, None, None)
-        for number, (row, clusters, withheld) in enumerate(
-            zip(board, grounds.clusters.tolist(), grounds.withheld, strict=True)
-        )
+        Interval(row, clusters, withheld, None, None, None, None)
+        for row, clusters, withheld in zip(board, grounds.clusters.tolist(), grounds.withheld, strict=True)
     ]
     told = np.flatnonzero([not withheld for withheld in grounds.withheld])
     if not len(told):
-        return BoardIntervals(every, sets)
+        return every
     drawn = _resampled(contest, scored, board, counted, seed)
     levels = grounds.levels(rules.level_ppm)[told]
     scores, prizes = drawn_ends(drawn.total.take(told), levels), _prize_ends(drawn.prize, told, levels)
@@ -411,7 +397,7 @@ def intervals(
             best=_share(drawn.best[number]) if is_ranked else None,
             prize=prize if drawn.paid[number] else None,
         )
-    return BoardIntervals(every, sets)
+    return every
 
 
 def _prize_ends(prize: Int64Array, rows: Int64Array, levels: Int64Array) -> list[tuple[int, int]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
 from forecast_ledger.projections.boards.brier import ContestSample
@@ -16,6 +18,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts, Intervals, intervals
@@ -24,9 +27,17 @@ from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
-from forecast_ledger.projections.studies.intervals import BoardIntervals, board_rows
+from forecast_ledger.projections.studies.intervals import Interval, board_rows
 from forecast_ledger.projections.studies.intervals import intervals as board_intervals
-from forecast_ledger.projections.studies.rank_sets import Resolution, compared_rows, resolution
+from forecast_ledger.projections.studies.rank_sets import (
+    NO_SETS,
+    RankSets,
+    Resolution,
+    board_rank_sets,
+    compared_rows,
+    resolution,
+)
+from forecast_ledger.projections.studies.refits import AdjustedInterval, adjusted_intervals
 from forecast_ledger.projections.studies.seeds import scored_digest, seed_for
 from forecast_ledger.projections.trading import arena, portfolios
 from forecast_ledger.projections.trading.account_histories import ALL, Selection
@@ -82,7 +93,10 @@ class Analysis:
         self._boards: dict[str, leaderboard.Boards] = {}
         self._board_rows: dict[str, list[leaderboard.BoardRow]] = {}
         self._scored_digests: dict[str, str] = {}
-        self._intervals: dict[str, BoardIntervals] = {}
+        self._intervals: dict[str, list[Interval]] = {}
+        self._rank_sets: dict[str, RankSets] = {}
+        self._contest_parts: dict[str, list[DesignPart]] = {}
+        self._adjusted_intervals: dict[tuple[str, int], list[AdjustedInterval]] = {}
         self._shares: dict[str, prizes.Shares] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
         self._mean_returns: dict[str, list[arena.MeanReturns]] = {}
@@ -182,7 +196,7 @@ class Analysis:
         """Return the seed of a contest's draws for a table."""
         return seed_for(self.scored_digest(contest), table)
 
-    def intervals(self, contest: str) -> BoardIntervals:
+    def intervals(self, contest: str) -> list[Interval]:
         """Return the intervals of a contest's leaderboard."""
         if contest not in self._intervals:
             board, opened = self.board(contest), self.facts.contests[contest]
@@ -190,14 +204,24 @@ class Analysis:
             self._intervals[contest] = board_intervals(opened, self.scored(contest), board, board_row, seed)
         return self._intervals[contest]
 
+    def rank_sets(self, contest: str) -> RankSets:
+        """Return the sets of ranks of a contest's leaderboard, which turn with the seed of its intervals."""
+        if contest not in self._rank_sets:
+            board, scored, sets = self.board(contest), self.scored(contest), NO_SETS
+            if board and (scored.questions.weight > 0).any():
+                board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
+                sets = board_rank_sets(self.facts.contests[contest], scored, board, board_row, seed)
+            self._rank_sets[contest] = sets
+        return self._rank_sets[contest]
+
     def resolution(self, contest: str) -> Resolution:
         """Return the resolution of a contest's leaderboard."""
         board, scored, seed = self.board(contest), self.scored(contest), self.seed(contest, "intervals")
         if not board or not (scored.questions.weight > 0).any():
             return Resolution(0, [])
-        known, opened = self._intervals.get(contest), self.facts.contests[contest]
+        known, opened = self._rank_sets.get(contest), self.facts.contests[contest]
         compared = compared_rows(opened, scored, board, board_rows(self.facts, board), seed)
-        critical = None if known is None else known.sets.critical
+        critical = None if known is None else known.critical
         return resolution(compared.parts, compared.flips, opened.opened.rules.level_ppm, critical)
 
     def brier_sample(self, contest: str) -> ContestSample:
@@ -260,6 +284,26 @@ class Analysis:
     def design_parts(self) -> list[DesignPart]:
         """The difficulty of questions and adjusted scores. Raises Refused: a fit would take too long."""
         return design_parts(self.facts, self.scored_groups)
+
+    def contest_parts(self, contest: str) -> list[DesignPart]:
+        """Return those of `design_parts` that are parts of a contest's design. Raises Refused, as they do."""
+        if contest not in self._contest_parts:
+            group = ScoredGroup([contest], [self.facts.contests[contest]], *self.scored(contest))
+            self._contest_parts[contest] = design_parts(self.facts, [group])
+        return self._contest_parts[contest]
+
+    def adjusted_intervals(self, part: DesignPart) -> list[AdjustedInterval]:
+        """Return the intervals of those who are fitted in a part of a contest's design, in its order."""
+        key = (part.name, part.number)
+        if key not in self._adjusted_intervals:
+            fitted = [each.participant for each in part.participants if not each.excluded]
+            rows = {who: number for number, who in enumerate(fitted)}
+            row_of = int64_array([rows.get(label, -1) for label in totals.score_labels(self.facts)])
+            scored, rules = self.scored(part.name), self.facts.contests[part.name].opened.rules
+            in_part = np.isin(scored.questions.code, [each.question for each in part.questions])
+            seed = self.seed(part.name, "adjusted_intervals")
+            self._adjusted_intervals[key] = adjusted_intervals(rules, scored, row_of, in_part, seed)
+        return self._adjusted_intervals[key]
 
     def snapshots(self, contest: str, selection: Selection = ALL) -> portfolios.Snapshots:
         """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""

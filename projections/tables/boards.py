@@ -292,21 +292,26 @@ _INTERVALS = schema("""
 """)
 
 
-def intervals_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant of each contest, best first."""
-    analysis.score_all()
+def intervals_values(analysis: Analysis, contest: str | None = None, *, with_sets: bool = True) -> list[Values]:
+    """One row for each participant of each contest, best first.
+
+    contest: only this one. with_sets: whether sets of ranks are computed; else they are empty.
+    """
+    if contest is None:
+        analysis.score_all()
     rows = []
-    for name in analysis.contests:
-        contest = analysis.facts.contests[name]
+    for name in analysis.contests if contest is None else [contest]:
+        rules = analysis.facts.contests[name].opened.rules
         seed = analysis.seed(name, "intervals")
         prizes = {prize.participant: prize.prize for prize in analysis.prizes(name)}
-        for row in analysis.intervals(name).rows:
+        sets = analysis.rank_sets(name).allowed if with_sets else {}
+        for number, row in enumerate(analysis.intervals(name)):
             prize = None if row.prize is None else prizes.get(row.row.participant, 0)
-            rows.append((name, *_columns(row, prize), contest.opened.rules.replicates, seed.hex()))
+            rows.append((name, *_columns(row, sets.get(number), prize), rules.replicates, seed.hex()))
     return columns_of_rows(rows, _INTERVALS.columns)
 
 
-def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
+def _columns(interval: Interval, rank_set: tuple[int, int] | None, prize: int | None) -> tuple[object, ...]:
     row = interval.row
     return (
         row.participant,
@@ -315,7 +320,7 @@ def _columns(interval: Interval, prize: int | None) -> tuple[object, ...]:
         round_to_points(row.score),
         *(interval.score or (None, None)),
         row.rank,
-        *(interval.rank_set or (None, None)),
+        *(rank_set or (None, None)),
         interval.first,
         interval.best,
         prize,

@@ -39,7 +39,6 @@ from forecast_ledger.projections.studies.difficulty import (
     scaled,
     scored_cells,
 )
-from forecast_ledger.projections.studies.refits import adjusted_intervals
 from forecast_ledger.projections.studies.reviews import review_ends, reviews
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import ANSWERED, DRAWN, SCORED, Projection, schema
@@ -274,11 +273,10 @@ _ADJUSTED_SCORES = schema("""
 """)
 
 
-def adjusted_scores_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant of each part of a design, best first."""
-    rows = [
-        (part.by, part.name, part.number, *scores) for part in analysis.design_parts for scores in part.participants
-    ]
+def adjusted_scores_values(analysis: Analysis, contest: str | None = None) -> list[Values]:
+    """One row for each participant of each part of a design, best first. contest: only of its design."""
+    parts = analysis.design_parts if contest is None else analysis.contest_parts(contest)
+    rows = [(part.by, part.name, part.number, *scores) for part in parts for scores in part.participants]
     return columns_of_rows(rows, _ADJUSTED_SCORES.columns)
 
 
@@ -306,20 +304,20 @@ _ADJUSTED_INTERVALS = schema("""
 """)
 
 
-def adjusted_intervals_values(analysis: Analysis) -> list[Values]:
-    """One row for each participant whose scores are fitted in a contest, by part, best first."""
-    labels, rows = totals.score_labels(analysis.facts), []
-    for part in analysis.design_parts:
+def adjusted_intervals_values(analysis: Analysis, contest: str | None = None) -> list[Values]:
+    """One row for each participant whose scores are fitted in a contest, by part, best first.
+
+    contest: only this one.
+    """
+    rows = []
+    for part in analysis.design_parts if contest is None else analysis.contest_parts(contest):
         if part.by != CONTEST:
             continue
         fitted = [each for each in part.participants if not each.excluded]
-        names = {each.participant: number for number, each in enumerate(fitted)}
-        row_of = int64_array([names.get(label, -1) for label in labels])
-        scored, rules = analysis.scored(part.name), analysis.facts.contests[part.name].opened.rules
-        in_part = np.isin(scored.questions.code, [each.question for each in part.questions])
+        replicates = analysis.facts.contests[part.name].opened.rules.replicates
         seed = analysis.seed(part.name, "adjusted_intervals")
         index = any(each.brier_index is not None for each in fitted)
-        for each, interval in zip(fitted, adjusted_intervals(rules, scored, row_of, in_part, seed), strict=True):
+        for each, interval in zip(fitted, analysis.adjusted_intervals(part), strict=True):
             low, high = interval.ends or (None, None)
             ranks = (*(interval.rank_set or (None, None)), *(interval.ranks or (None, None)))
             scores = (each.rank, each.adjusted, low, high, *ranks)
@@ -327,7 +325,7 @@ def adjusted_intervals_values(analysis: Analysis) -> list[Values]:
                 None if score is None or not index else brier_index(Fraction(score, POINTS)) for score in (high, low)
             ]
             key = (part.name, part.number, each.participant, interval.clusters, interval.withheld)
-            rows.append((*key, *scores, each.brier_index, *indices, rules.replicates, seed.hex()))
+            rows.append((*key, *scores, each.brier_index, *indices, replicates, seed.hex()))
     return columns_of_rows(rows, _ADJUSTED_INTERVALS.columns)
 
 

@@ -54,6 +54,7 @@ from forecast_ledger.replay.pages.possible_ranks import (
     NARROW,
     OFTEN,
     board_finding,
+    interval_rows,
     possible_ranks,
     questions_differ,
 )
@@ -71,7 +72,7 @@ def board(projections: Projections, contest: str, where: str = "on the board") -
 
     where: as in `board_finding`.
     """
-    ranks = possible_ranks(projections, contest, projections.rows_of("intervals", contest))
+    ranks = possible_ranks(projections, contest, interval_rows(projections, contest))
     rows = sorted(ranks.rows, key=lambda row: row["rank"] is None)
     if not rows:
         return None

@@ -19,7 +19,7 @@ from forecast_ledger.replay.pages.page_parts import (
     plain_words,
     short_name,
 )
-from forecast_ledger.replay.pages.possible_ranks import interval_rows
+from forecast_ledger.replay.pages.possible_ranks import known_intervals
 from forecast_ledger.replay.reading.descriptions import (
     FURTHER,
     describe_board,
@@ -83,7 +83,7 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     told.append(("The board", f"{describe_board(rules)}, the {'least' if lower_is_better(rules) else 'largest'} first"))
     if rules.take != "none":
         told.append(("A take is", f"what prizes are in proportion to: {TAKES[rules.take].words}"))
-    drawn = any(sure["score_low"] is not None for sure in interval_rows(projections, row["contest"]))
+    drawn = any(sure["score_low"] is not None for sure in known_intervals(projections, row["contest"]))
     unsaid = "" if drawn else FURTHER["level_ppm"](rules)
     told.append(("Further rules", "; ".join(words for words in further_rules(rules) if words != unsaid)))
     if excluded := _excluded(projections, row["contest"]):

@@ -6,7 +6,9 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
+from forecast_ledger.projections.tables.boards import intervals_values
 from forecast_ledger.projections.tables.catalogue import Projections, Row
+from forecast_ledger.projections.tables.scores import adjusted_intervals_values, adjusted_scores_values
 
 ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
 HARDLY = "neighbouring rounds of one season, for example, are hardly so, and then"  # independent, as is assumed
@@ -40,7 +42,8 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     sets = dict[str, Row]()
     if adjusted:
         try:
-            sets = {row["participant"]: row for row in projections.rows_of("adjusted_intervals", contest)}
+            table = projections.as_table("adjusted_intervals", adjusted_intervals_values(projections, contest))
+            sets = {row["participant"]: row for row in table.rows()}
         except Refused as error:  # too many questions for so many samples
             why = error.detail
     rows = [row | _set_of(sets.get(row["participant"], {})) for row in intervals]
@@ -59,10 +62,19 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     return PossibleRanks(rows, True, adjusted, "", words)
 
 
-def interval_rows(projections: Projections, name: str) -> list[Row]:
-    """Return the rows of the table `intervals`; [] if there are none, and `left_out` says why."""
+def interval_rows(projections: Projections, contest: str) -> list[Row]:
+    """Return the rows of a contest in the table `intervals`, without its sets of ranks if others are shown.
+
+    Raises Refused: the contest is too large.
+    """
+    with_sets = not questions_differ(projections, contest)
+    return [*projections.as_table("intervals", intervals_values(projections, contest, with_sets=with_sets)).rows()]
+
+
+def known_intervals(projections: Projections, contest: str) -> list[Row]:
+    """Return what `interval_rows` returns; [] if it is refused, and `left_out` says why."""
     try:
-        return projections.rows_of("intervals", name)
+        return interval_rows(projections, contest)
     except Refused:
         return []
 
@@ -88,7 +100,7 @@ def questions_differ(projections: Projections, contest: str) -> bool:
 def _adjusted(projections: Projections, contest: str) -> tuple[dict[str, Row], str]:
     """Return the adjusted scores of those with a rank, by participant; {} and why, if they do not compare all."""
     try:
-        table = projections.table("adjusted_scores").only("by", "contest").only("name", contest)
+        table = projections.as_table("adjusted_scores", adjusted_scores_values(projections, contest))
     except Refused as error:  # too many scores for an exact fit
         return {}, error.detail
     rows = {row["participant"]: row for row in table.rows() if row["rank"] is not None}

@@ -46,7 +46,7 @@ from forecast_ledger.replay.pages.possible_ranks import (
     DOUBT,
     PossibleRanks,
     board_finding,
-    interval_rows,
+    known_intervals,
     possible_ranks,
 )
 from forecast_ledger.replay.pages.study_charts import REPORTED
@@ -64,7 +64,7 @@ LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
     board = projections.rows_of("leaderboard", name)
-    ranks = possible_ranks(projections, name, interval_rows(projections, name))
+    ranks = possible_ranks(projections, name, known_intervals(projections, name))
     fair = _with_effects_removed(board, ranks)
     findings = _first_two(projections, name, board, "" if fair else ranks.sure) or [board_finding(board, ranks)]
     findings = [*fair, *findings]
@@ -80,7 +80,7 @@ def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[
 
 def _score_digits(projections: Projections, name: str) -> int:
     """Return how many decimals the scores of a board have, wherever they are on the page."""
-    if intervals := interval_rows(projections, name):
+    if intervals := known_intervals(projections, name):
         return digits_of(_scale(_drawn_numbers(intervals)))
     return digits_of([float(row["score"]) for row in projections.rows_of("leaderboard", name)])
 

@@ -311,10 +311,12 @@ def calls(folder: Path) -> dict[str, Call]:
                 "brier_counts",
                 "brier_sample",
                 "calibration",
+                "contest_parts",
                 "implied_returns",
                 "intervals",
                 "mean_returns",
                 "prizes",
+                "rank_sets",
                 "resolution",
                 "shares",
             )
@@ -323,6 +325,10 @@ def calls(folder: Path) -> dict[str, Call]:
             f"Projections.{name}": (getattr(projections, name), lambda: contest)
             for name in ("scored", "scored_digest", "tally")
         },
+        "Projections.adjusted_intervals": (
+            projections.adjusted_intervals,
+            lambda: {"part": projections.contest_parts("plain")[0]},
+        ),
         "Projections.seed": (projections.seed, lambda: contest | {"table": "intervals"}),
         "Replay.leave_one_out": (season.leave_one_out, lambda: {"contest": "plain", "table": "leaderboard"}),
         "Replay.standing_at": (season.standing_at, lambda: {"at": "close"}),

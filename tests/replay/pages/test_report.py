@@ -17,7 +17,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.studies import grounds
+from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.studies import grounds, intervals, rank_sets
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.cli import report as commands
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, USAGE
@@ -44,6 +45,7 @@ HOSTILE = (
     "名" * 60,
     "x" * 120,
 )
+ANALYSIS = "forecast_ledger.projections.tables.analysis"
 VOID = {"meta", "img", "br", "link", "input", "line", "path", "rect"}
 RANGE = Range(lower=0, upper=4, levels=("0.5",), decimals=3, open_upper=True)
 
@@ -319,7 +321,7 @@ def test_a_participant_sees_what_each_question_gained(log: Any, tmp_path: Path) 
 def test_a_page_of_many_contests_computes_each_table_once(
     log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A season of thirteen contests would take thirteen times as long otherwise."""
+    """A season of thirteen contests would take thirteen times as long otherwise; so with the intervals of each."""
     asked: Counter[str] = Counter()
     plain = Projections.table
 
@@ -327,9 +329,14 @@ def test_a_page_of_many_contests_computes_each_table_once(
         asked[name] += 1
         return plain(projections, name)
 
+    def of_board(opened: Contest, *given: Any) -> Any:
+        asked[f"intervals of {opened.opened.contest}"] += 1
+        return intervals.intervals(opened, *given)
+
     monkeypatch.setattr(Projections, "table", table)
+    monkeypatch.setattr(f"{ANALYSIS}.board_intervals", of_board)
     report(log("metaculus-2022"), tmp_path / "page.html")
-    assert {"intervals", "scores"} <= asked.keys()
+    assert {"intervals of plain", "scores"} <= asked.keys()
     assert {*asked.values()} == {1}
 
 
@@ -512,7 +519,15 @@ def test_a_page_explains_sets_of_ranks(differ: bool, log: Any, tmp_path: Path, m
     }
     if differ:
         del given["q0"]["cy"]
+    computed = Counter[str]()
+
+    def of_board(opened: Contest, *given: Any) -> Any:
+        computed[opened.opened.contest] += 1
+        return rank_sets.board_rank_sets(opened, *given)
+
+    monkeypatch.setattr(f"{ANALYSIS}.board_rank_sets", of_board)
     words = means_over(given, log, tmp_path)
+    assert computed == ({} if differ else {"cup": 1})  # none that are not shown
     assert "“Possible ranks” are those that a test of all participants at once cannot rule out" in words
     assert ("everybody's rank by expected score is among them" in words) != differ
     assert ("By adjusted scores, any of 2 participants may be the best: ada and cy" in words) == differ
