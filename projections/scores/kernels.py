@@ -185,11 +185,10 @@ def _mean_squares(numbers: Numbers, parts: Int64Array | int) -> Int64Array:
 
 def _lengths(numbers: Numbers) -> Int64Array:
     """Σ p_k² of each forecast in PROBABILITY²."""
-    blocks = []
-    for block in numbers.blocks():
-        chances, begins, _ = block.columns()
-        blocks.append(np.add.reduceat(chances * chances, begins))
-    return _joined(blocks)
+    lengths = np.zeros(len(numbers.width), np.int64)
+    for rows, chances in numbers.tables(numbers.width):
+        lengths[rows] = np.einsum("ij,ij->i", chances, chances)
+    return lengths
 
 
 def _root_share(part: int, squares: int) -> int:

@@ -141,6 +141,11 @@ class Numbers(NamedTuple):
                 start = self.start[rows]
                 if (start[1:] - start[:-1] == width).all():  # contiguous: a view is enough
                     yield rows, self.flat[start[0] : start[-1] + width].reshape(-1, width)
+                    continue
+                index, offset = np.divmod(start, width)
+                if (offset == offset[0]).all():  # rows of one table, which are copied in less time
+                    flat = self.flat[offset[0] :]
+                    yield rows, flat[: len(flat) // width * width].reshape(-1, width).take(index, axis=0)
                 else:
                     yield rows, every[start]
 
@@ -271,11 +276,10 @@ def pinball(numbers: Numbers) -> Int64Array:
     [7500]
     """
     form, losses = _losses(numbers)
-    narrow, exact = _answers(numbers)
-    scores = np.zeros(len(numbers.width), np.int64)
+    answers, scores = _answers(numbers), np.zeros(len(numbers.width), np.int64)
     for rows, quantiles in numbers.tables(form[numbers.question]):
         question = numbers.question[rows]
-        scores[rows] = losses[form[question[0]]].scores(quantiles, narrow[question], exact[question])
+        scores[rows] = losses[form[question[0]]].scores(quantiles, answers, question)
     return scores
 
 
@@ -294,8 +298,8 @@ def dispersion(numbers: Numbers) -> Int64Array:
     form, losses = _losses(numbers)
     scores = np.zeros(len(numbers.width), np.int64)
     for rows, quantiles in numbers.tables(form[numbers.question]):
-        medians = _central(quantiles)
-        scores[rows] = losses[form[numbers.question[rows[0]]]].scores(quantiles, medians, medians.astype(object))
+        medians = _Answers.whole_units(quantiles[:, (quantiles.shape[1] - 1) // 2])
+        scores[rows] = losses[form[numbers.question[rows[0]]]].scores(quantiles, medians, np.arange(len(rows)))
     return scores
 
 
@@ -318,16 +322,9 @@ def overpredicts(numbers: Numbers) -> BoolArray:
     >>> overpredicts(Numbers(np.array([3, 4, 6]), *(np.array([each]) for each in (0, 3, 1, 0)), [span], ["3.9"]))
     array([ True])
     """
-    _, exact = _answers(numbers)
     middle = numbers.flat[numbers.start + (numbers.width - 1) // 2]
-    below: BoolArray = (exact[numbers.question, 0] < middle).astype(bool)
+    below: BoolArray = _answers(numbers).whole[numbers.question] < middle
     return below
-
-
-def _central(quantiles: Int64Array) -> Int64Array:
-    """Return the median of each row, or the greatest quantile under it, as an answer; shape (m, 3)."""
-    middle = quantiles[:, (quantiles.shape[1] - 1) // 2]
-    return np.stack([middle, np.zeros_like(middle), np.ones_like(middle)], axis=1)
 
 
 def _losses(numbers: Numbers) -> tuple[Int64Array, list["_Loss"]]:
@@ -339,13 +336,40 @@ def _losses(numbers: Numbers) -> tuple[Int64Array, list["_Loss"]]:
     return form, [_Loss.of(*each) for each in forms]
 
 
-def _answers(numbers: Numbers) -> tuple[Int64Array, _Integers]:
-    """Return the answer of each question as its whole units and the remainder n / d, shape (q, 3), narrow and exact."""
-    exact = np.zeros((len(numbers.spans), 3), object)
+class _Answers(NamedTuple):
+    """Answers in units of their questions: whole + part / over; shape (n,) each.
+
+    fine: those of which 64 bits do not hold `over`, which is _NARROW in its column, exactly, by index.
+    """
+
+    whole: Int64Array
+    part: Int64Array
+    over: Int64Array
+    fine: dict[int, tuple[int, int, int]]
+
+    @classmethod
+    def whole_units(cls, units: Int64Array) -> Self:
+        """Return answers without a remainder."""
+        return cls(units, np.zeros_like(units), np.ones_like(units), {})
+
+    def exact(self, rows: Int64Array) -> tuple[_Integers, ...]:
+        """Return some answers in Python integers."""
+        columns = zip(rows.tolist(), *(column[rows].tolist() for column in self[:3]), strict=True)
+        return tuple(np.array([self.fine.get(row, numbers) for row, *numbers in columns], object).T)
+
+
+def _answers(numbers: Numbers) -> _Answers:
+    """Return the answer of each question."""
+    answers, fine = [(0, 0, 1)] * len(numbers.spans), dict[int, tuple[int, int, int]]()
     for number, span in numbers.numeric_questions():
-        answer = Fraction(numbers.values[number]) * 10**span.decimals
-        exact[number] = answer // 1, *(answer % 1).as_integer_ratio()
-    return np.minimum(exact, _NARROW).astype(np.int64), exact
+        numerator, denominator = Fraction(numbers.values[number]).as_integer_ratio()
+        whole, rest = divmod(numerator * 10**span.decimals, denominator)
+        shared = gcd(rest, denominator)
+        answers[number] = whole, rest // shared, denominator // shared
+        if denominator // shared >= _NARROW:
+            fine[number], answers[number] = answers[number], (whole, 0, _NARROW)
+    whole, part, over = np.array(answers, np.int64).reshape(-1, 3).T.copy()
+    return _Answers(whole, part, over, fine)
 
 
 def squared(numbers: Numbers) -> Int64Array:
@@ -500,31 +524,31 @@ class _Loss(NamedTuple):
         numerator, denominator = per_loss.as_integer_ratio()
         return cls(weights, unit, numerator, denominator, _NARROW // (4 * len(weights) * unit * numerator))
 
-    def scores(self, quantiles: Int64Array, narrow: Int64Array, exact: _Integers) -> Int64Array:
-        """Return `rounded`, in 64 bits where these hold every product; the answers are given both ways."""
-        wide = np.abs(narrow).max(axis=1) > self.limit
+    def scores(self, quantiles: Int64Array, answers: _Answers, index: Int64Array) -> Int64Array:
+        """Return `rounded`, by 64 bits where these hold every product. index: of the answer of each row."""
+        whole, part, over = (column[index] for column in answers[:3])
+        scores: Int64Array = self.rounded(quantiles, whole, part, over)
+        wide = np.maximum(np.abs(whole), over) > self.limit
         if max(int(quantiles.max()), -int(quantiles.min())) > self.limit:
             wide |= np.abs(quantiles).max(axis=1) > self.limit
-        if not wide.any():
-            return self.rounded(quantiles, narrow)
-        scores = np.zeros(len(quantiles), np.int64)
-        scores[~wide] = self.rounded(quantiles[~wide], narrow[~wide])
-        scores[wide] = self.rounded(quantiles[wide].astype(object), exact[wide])
+        rows = np.flatnonzero(wide)
+        if len(rows):
+            scores[rows] = self.rounded(quantiles[rows].astype(object), *answers.exact(index[rows]))
         return scores
 
-    def rounded(self, quantiles: _Integers, answers: _Integers) -> _Integers:
-        """Return twice the mean loss of each row of quantiles, shape (m, k), for its answer, shape (m, 3)."""
-        whole, part, over = answers.T
+    def rounded(self, quantiles: _Integers, whole: _Integers, part: _Integers, over: _Integers) -> _Integers:
+        """Return twice the mean loss of each row of quantiles, shape (m, k), for its answer, shape (m,)."""
         count, total = len(self.weights), int(self.weights.sum())
         above = np.einsum("ij->i", np.maximum(quantiles, whole[:, None])) - count * whole
         losses = self.numerator * (self.unit * above - np.einsum("ij,j->i", quantiles, self.weights) + total * whole)
-        rests = part
-        if part.any():  # subtract the answer's fraction times the slope
-            slopes = self.unit * (quantiles > whole[:, None]).sum(axis=1) - total
-            taken = -self.numerator * slopes * part
-            losses, rests = losses + taken // over, taken % over
+        if not part.any():
+            return round_half_even(losses // self.denominator, losses % self.denominator, self.denominator)
+        # Subtract the answer's fraction times the slope.
+        slopes = self.unit * (quantiles > whole[:, None]).sum(axis=1) - total
+        taken = -self.numerator * slopes * part
+        losses = losses + taken // over
         quotients, left = losses // self.denominator, losses % self.denominator
-        beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # compared with half a denominator
+        beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * (taken % over)  # compared with half of it
         quarters = np.sign(beyond) + 2  # 1, 2 or 3: below, at or above the half
         return round_half_even(quotients, quarters, 4)
 
