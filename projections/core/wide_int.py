@@ -15,6 +15,7 @@ WORD_BITS = 36
 _MASK = (1 << WORD_BITS) - 1
 _HALF_BITS = 18
 _HALF_MASK = (1 << _HALF_BITS) - 1
+_MOST_SHIFT = 62 - WORD_BITS  # of a word
 LARGEST_TERM = 3 * 10**13  # of one product; |ln 1e-10| is 2.4e13 of 1e-12, and that times 2^18 fits in 64 bits
 LARGEST_WEIGHT = 1 << 3 * _HALF_BITS  # µs; 570 years
 LARGEST_COUNT = 1 << 26
@@ -95,10 +96,13 @@ class WideInt(NamedTuple):
 
     def shifted(self, bits: int) -> Self:
         """Multiply by 2^bits."""
-        wide = self
-        for step in [WORD_BITS // 2] * (bits // (WORD_BITS // 2)) + [bits % (WORD_BITS // 2)]:
-            wide = wide.carried()
-            wide = type(self)(*(word << step for word in wide)).carried()
+        wide = self.carried()
+        for _ in range(bits // WORD_BITS):
+            wide = type(self)(np.zeros_like(wide.low), wide.low, wide.middle + (wide.high << WORD_BITS))
+        first = min(bits % WORD_BITS, _MOST_SHIFT)
+        for step in (first, bits % WORD_BITS - first):
+            if step:
+                wide = type(self)(*(word << step for word in wide)).carried()
         return wide
 
     def __add__(self, other: "WideInt") -> Self:  # type: ignore[override]

@@ -51,7 +51,7 @@ OFTEN = 8  # intervals for each participant
 NO_LIMIT = 1 << 62
 _MINUTE = 60 * 10**6  # µs
 _OfConsensus = tuple[Int64Array, ...]  # twice its probability, and its kernel score, in each step; () if not scored
-CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
+CHUNK = 1 << 14  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
 
 class _Scored(NamedTuple):
