@@ -70,15 +70,29 @@ def sums_by_owner(owners: int, owner: Int64Array, rate_of: Int64Array, columns: 
     for column in columns:
         counted |= (column.numbers.low | column.numbers.middle | column.numbers.high) != 0
     rows = np.flatnonzero(counted)
+    rows = rows[stable_order(owner[rows])]
     rate_count = int(rate_of.max(initial=0)) + 1
     key = owner[rows] * rate_count + rate_of[rows]
-    order = stable_order(key)
-    rows, key = rows[order], key[order]
-    few = np.bincount(key[run_starts(key)] // rate_count, minlength=owners) <= FEW
-    together = few[owner[rows]]
-    sums = _few(key[together], rows[together], rate_count, columns)
+    together = _have_few(key, rate_count)
+    order = stable_order(key[together])
+    sums = _few(key[together][order], rows[together][order], rate_count, columns)
     sums |= _many(owner, rate_of, rows[~together], columns)
     return [sums.get(number, _ZERO) for number in range(owners)]
+
+
+def _have_few(key: Int64Array, rate_count: int) -> BoolArray:
+    """Return whether each row is of an owner with at most FEW rates, shape (n,).
+
+    key: owner x rate_count + rate; owners rise. An owner with many rates mostly has enough of them in its first rows.
+    """
+    owner = key // rate_count
+    starts = run_starts(owner)
+    counts = np.diff(starts, append=len(key))
+    first = np.sort(key[np.minimum(starts[:, None] + np.arange(2 * FEW), (starts + counts - 1)[:, None])], axis=1)
+    few = (first[:, 1:] != first[:, :-1]).sum(axis=1) < FEW
+    rates = np.unique(key[np.repeat(few & (counts > 2 * FEW), counts)]) // rate_count
+    few &= np.bincount(rates, minlength=int(owner.max(initial=0)) + 1)[owner[starts]] <= FEW
+    return np.repeat(few, counts)
 
 
 _ZERO = Fraction(0)
