@@ -20,7 +20,8 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     row_numbers,
     whole,
 )
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events
+from forecast_ledger.ledger.segments.other_events import other_events
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 
 # Columns that a writer does not need.
 UNREAD = frozenset({"form", "numbers", "attestation", "imported", "normal", "provenance", "command"})

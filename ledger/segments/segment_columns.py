@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, Recorded
-from forecast_ledger.ledger.model.provenance import Provenance
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_bytes,
     array_of_integers,
@@ -26,7 +25,6 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
     compute_functions,
     integers,
-    is_valid,
     no_rows,
     numpy_array,
     pyarrow,
@@ -306,67 +304,19 @@ def _instants(micros: Any) -> Any:
 
 
 AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the caches of a processor
+_OTHERS_AT_ONCE = 1 << 11  # rows, and quotes in them, of other events that are read together, for the same reason
 _WITHOUT_EVENT = "the segment has a quote there, and no event of quotes"
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
 _TYPES = events.TAGS[events.ForecastMade], events.TAGS[events.ForecastWithdrawn]
 _event = msgspec.json.Decoder(events.AnyEvent)
-_provenance = msgspec.json.Decoder(Provenance)
 
 
-def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
-    """Yield the events other than forecasts, with the id of their command and its provenance if these were read.
-
-    Those that seal a contest have their digest. Raises Corrupt: this version cannot read one.
-    """
-    for page, quotes in _with_their_quotes(columns.others, columns.quotes):
-        others = _with_quotes(page, quotes)
-        read = [others["position"].to_pylist(), others["event"].to_pylist(), _digests(others["digest"])]
-        ids = others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others)
-        recorded_at, said = integers(others["recorded_at"]).tolist(), provenances(others)
-        for position, text, digest, command_id, at, provenance in zip(*read, ids, recorded_at, said, strict=True):
-            try:
-                event = _event.decode(text)
-            except log.UNREADABLE as error:
-                raise log.unreadable(position, "event", error) from None
-            yield Recorded(
-                position=position,
-                recorded_at=at,
-                provenance=provenance,
-                command_id=command_id,
-                command="",
-                previous="",
-                event=event,
-                digest=digest,
-            )
-
-
-def _digests(column: Any) -> list[str]:
-    """Return digests as hexadecimal texts, empty where there is none, as in most rows."""
-    digests = [""] * len(column)
-    for row in np.flatnonzero(is_valid(whole(column))).tolist():
-        digests[row] = column[row].as_py().hex()
-    return digests
-
-
-def provenances(table: Any) -> Sequence[Provenance | UnsetType]:
-    """Return the provenance of each row; UNSET if it has none, or the column was not read. Raises Corrupt."""
-    if "provenance" not in table.schema.names or table["provenance"].null_count == len(table):
-        return [UNSET] * len(table)
-    result: list[Provenance | UnsetType] = []
-    for position, text in zip(integers(table["position"]).tolist(), table["provenance"].to_pylist(), strict=True):
-        try:
-            result.append(UNSET if text is None else _provenance.decode(text))
-        except log.UNREADABLE as error:
-            raise Corrupt(position, f"this version cannot read the provenance: {error}", "schemas") from None
-    return result
-
-
-def _with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield pages of other events, and the quotes in each page."""
+def with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield pages of other events, and the quotes in each page, for `with_quotes`."""
     position, quotes = integers(others["position"]), _with_quoted_ids(quotes)
     log_order = _log_order(quotes)
-    for begin, end, quoted in _pages(position, quotes, log_order):
+    for begin, end, quoted in _pages(position, quotes, log_order, _OTHERS_AT_ONCE):
         yield others.slice(begin, end - begin), quotes.take(row_numbers(quoted)) if len(quoted) else quotes.slice(0, 0)
 
 
@@ -387,7 +337,7 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
         heads, ends = _heads(made), _forecast_ends(made)
         if len(page_others) or len(page_quotes):  # quotes without an event are refused
             row_order = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
-            others_end = _joined(*log.event_parts(_with_quotes(page_others, page_quotes)["event"]))
+            others_end = _joined(*log.event_parts(with_quotes(page_others, page_quotes)["event"]))
             heads = pa.concat_arrays([heads, _heads(page_others)]).take(row_order)
             ends = pa.concat_arrays([ends, others_end]).take(row_order)
         rows, previous = log.chain_rows(previous, heads.to_pylist(), ends.to_pylist())
@@ -462,8 +412,8 @@ def _log_order(quotes: Any) -> Any:
     return np.lexsort((integers(quotes["place"]), integers(quotes["position"])))
 
 
-def _pages(position: Any, quotes: Any, log_order: Any) -> Iterator[tuple[int, int, Any]]:
-    """Yield the bounds of pages of rows, each of AT_ONCE rows and quotes or of one row, and the rows of its quotes.
+def _pages(position: Any, quotes: Any, log_order: Any, most: int = AT_ONCE) -> Iterator[tuple[int, int, Any]]:
+    """Yield the bounds of pages of rows, each of so many rows and quotes or of one row, and the rows of its quotes.
 
     position: of the rows in log order, shape (n,). Raises Corrupt: a quote is after the last row.
     """
@@ -471,14 +421,14 @@ def _pages(position: Any, quotes: Any, log_order: Any) -> Iterator[tuple[int, in
     until = np.searchsorted(quoted, position, "right")  # the number of quotes up to each row
     done, end, used = until + np.arange(1, len(until) + 1), 0, 0
     while (begin := end) < len(until):
-        end = max(int(np.searchsorted(done, begin + used + AT_ONCE, "right")), begin + 1)
+        end = max(int(np.searchsorted(done, begin + used + most, "right")), begin + 1)
         yield begin, end, log_order[used : until[end - 1]]
         used = int(until[end - 1])
     if used < len(quoted):
         raise Corrupt(int(quoted[used]), _WITHOUT_EVENT, "store")
 
 
-def _with_quotes(others: Any, quotes: Any) -> Any:
+def with_quotes(others: Any, quotes: Any) -> Any:
     """Return other events with their quotes, which are in log order.
 
     Raises Corrupt: a quote is of none of the events, or the places in an event are not 0, 1, 2 and so on.

@@ -4,7 +4,7 @@ Amounts are entered as recorded; `verify` checks that they follow from the rules
 does not exist raises KeyError.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -144,14 +144,18 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
     books.enter(position, event, change, MovedShares(code, holding.share, number, price), known_from)
 
 
-def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
-    code = facts.question_codes.codes[event.question]
-    if event.payouts:
-        paid = exact_shares(event.payouts, event.payout_unit)
-    else:
-        paid = _paid_alone(event.outcome, len(facts.questions[code].outcomes))
-    facts.books.payouts[code] = paid
-    facts.books.rulings.append(Ruling(position, event.at, code, paid))
+def enter_answers(
+    facts: Facts, position: Sequence[int], codes: Sequence[int], resolved: Sequence[events.QuestionResolved]
+) -> None:
+    """Enter what shares of questions, by code, are paid."""
+    paid = [
+        exact_shares(event.payouts, event.payout_unit)
+        if event.payouts
+        else _paid_alone(event.outcome, len(facts.questions[code].outcomes))
+        for code, event in zip(codes, resolved, strict=True)
+    ]
+    facts.books.payouts.update(zip(codes, paid, strict=True))
+    facts.books.rulings += map(Ruling, position, [event.at for event in resolved], codes, paid)
 
 
 @lru_cache
@@ -228,7 +232,6 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.ContestFinalized: _finalized,
     events.QuestionClosed: _closed,
     events.QuestionRescheduled: _rescheduled,
-    events.QuestionResolved: _resolved,
     events.QuestionAnnulled: _unresolved,
     events.ResolutionRevoked: _unresolved,
     events.PositionSettled: _ended,

@@ -97,8 +97,6 @@ def check_event(facts: Facts, position: int, event: Any) -> None:
     Raises Corrupt if they cannot, KeyError if the event names something that does not exist.
     """
     kind = type(event)
-    if kind in _IS_PLAIN and _IS_PLAIN[kind](facts, event):
-        return
     for name, least, greatest in _BOUNDS.get(kind) or _bounds(kind):
         value = getattr(event, name)
         if value is not None and not least <= value <= greatest:
@@ -446,52 +444,6 @@ _FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.SharesBought: _trade,
     events.SharesSold: _trade,
     events.TradeRecorded: _trade,
-}
-
-
-# --- The events that most logs have most of: where they say nothing special, they are right if a few comparisons hold.
-
-
-def _is_plain_question(facts: Facts, event: events.QuestionOpened) -> bool:
-    return (
-        event.range is None is event.reveals_at
-        and event.kind not in events.RANGED
-        and len({*event.outcomes}) == len(event.outcomes) > 1
-        and event.question not in facts.question_codes.codes
-        and FIRST_INSTANT <= event.at <= LAST_INSTANT
-        and FIRST_INSTANT <= event.opens_at < event.closes_at <= LAST_INSTANT
-        and event.closes_at - event.opens_at <= LONGEST_PERIOD
-    )
-
-
-def _is_plain_entry(facts: Facts, event: events.QuestionAdded) -> bool:
-    code, contest = facts.question_codes.codes.get(event.question), facts.contests.get(event.contest)
-    if code is None or contest is None or event.spots or not event.spot_at is None is event.hidden_coverage_weight:
-        return False
-    question = facts.questions[code]
-    return (
-        FIRST_INSTANT <= event.at <= LAST_INSTANT
-        and 0 <= event.weight <= LARGEST_WEIGHT
-        and not why_unscorable(question.range, contest.opened.rules, len(question.outcomes))
-    )
-
-
-def _is_plain_answer(facts: Facts, event: events.QuestionResolved) -> bool:
-    code = facts.question_codes.codes.get(event.question)
-    if code is None or event.payouts or event.payout_unit:
-        return False
-    question = facts.questions[code]
-    return (
-        0 <= event.outcome < len(question.outcomes)  # none if it has a range
-        and FIRST_INSTANT <= event.at <= LAST_INSTANT
-        and question.opens_at <= event.known_at <= LAST_INSTANT
-    )
-
-
-_IS_PLAIN: dict[type, Callable[[Facts, Any], bool]] = {
-    events.QuestionOpened: _is_plain_question,
-    events.QuestionAdded: _is_plain_entry,
-    events.QuestionResolved: _is_plain_answer,
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import chain, compress
+from itertools import chain, compress, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -12,14 +12,12 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.answers import exact_shares
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, run_starts, stable_order
 from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
     Contest,
-    Entry,
     Facts,
     ForecastPage,
     Forecasts,
@@ -43,6 +41,7 @@ from forecast_ledger.projections.facts.event_checks import (
     raise_at_first,
     rescheduled,
 )
+from forecast_ledger.projections.facts.filed_together import TOGETHER, file_together
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
@@ -79,19 +78,44 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
 
     Raises Corrupt at an event that does not fit those before it.
     """
-    forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
-    if len(forecasts) < len(page):
-        for recorded in page:
-            if type(recorded.event) not in _FORECASTS:
-                _file_event(facts, recorded)
-        facts.books.settle_moves()
-    facts.as_of = page[-1].position
-    facts.books.clock = max(facts.books.clock, *[recorded.event.at for recorded in page])
+    return file_events(facts, [row.position for row in page], [row.event for row in page], page.__getitem__)
+
+
+def file_events(
+    facts: Facts, position: Sequence[int], several: Sequence[Any], rows: Callable[[slice], Sequence[Recorded]]
+) -> ForecastPage | None:
+    """File the events of the next page as `file_page` does. rows: returns their rows, or some of these."""
+    kinds = [*map(type, several)]
+    if not _FORECASTS.issuperset(kinds):
+        _file_others(facts, position, several, kinds, rows)
+    forecasts = []
+    if not _FORECASTS.isdisjoint(kinds):
+        forecasts = [*compress(rows(slice(None)), map(_FORECASTS.__contains__, kinds))]
+    facts.as_of = position[-1]
+    facts.books.clock = max(facts.books.clock, *[event.at for event in several])
     try:
         return forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
         fault = mismatch(f"{_WITHIN_64_BITS}, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, fault) from None
+
+
+def _file_others(
+    facts: Facts,
+    position: Sequence[int],
+    several: Sequence[Any],
+    kinds: Sequence[type],
+    rows: Callable[[slice], Sequence[Recorded]],
+) -> None:
+    """File the events other than forecasts, which are those of a page with their types. Raises Corrupt."""
+    together = np.fromiter(map(TOGETHER.__contains__, kinds), bool, len(kinds))
+    for begin, end in pairwise([*run_starts(together).tolist(), len(kinds)]):
+        if together[begin] and file_together(facts, position[begin:end], several[begin:end]):
+            continue
+        for recorded in rows(slice(begin, end)):
+            if type(recorded.event) not in _FORECASTS:
+                _file_event(facts, recorded)
+    facts.books.settle_moves()
 
 
 def file_columns(facts: Facts, page: ForecastPage) -> ForecastPage:
@@ -177,7 +201,9 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
     try:
         check_event(facts, recorded.position, event)
         enter_event(facts, recorded.position, event)
-        if kind in _FILE:
+        if kind in TOGETHER:
+            TOGETHER[kind](facts, [recorded.position], [event])
+        elif kind in _FILE:
             _FILE[kind](facts, recorded, event)
     except KeyError as missing:
         tag, name = events.TAGS[kind], shorten(str(missing))  # str of a KeyError is its key, escaped
@@ -185,12 +211,6 @@ def _file_event(facts: Facts, recorded: Recorded) -> None:
         raise Corrupt(recorded.position, f"{tag}: {fault}") from None
     except OverflowError:
         raise Corrupt(recorded.position, mismatch(_WITHIN_64_BITS, "a larger one")) from None
-
-
-def _file_opening(facts: Facts, recorded: Recorded, event: events.QuestionOpened) -> None:
-    facts.question_codes.add(event.question)
-    facts.questions.append(event)
-    facts.opened.append(recorded.position)
 
 
 def _file_retraction(facts: Facts, recorded: Recorded, event: events.ForecastsRetracted) -> None:
@@ -205,14 +225,6 @@ def _file_quotes(facts: Facts, recorded: Recorded, event: events.PricesQuoted) -
 
 def _file_contest(facts: Facts, recorded: Recorded, event: events.ContestOpened) -> None:
     facts.contests[event.contest] = Contest(event, position=recorded.position)
-
-
-def _file_entry(facts: Facts, recorded: Recorded, event: events.QuestionAdded) -> None:
-    code = facts.question_codes.codes[event.question]
-    entry = Entry(recorded.position, code, event.weight, event.hidden_coverage_weight, event.spot_at)
-    if event.spots:
-        entry = entry._replace(spots=tuple((spot.at, spot.weight) for spot in event.spots))
-    facts.contests[event.contest].entries[code] = entry
 
 
 def _file_enrolment(facts: Facts, _: Recorded, event: events.ParticipantEnrolled) -> None:
@@ -240,13 +252,6 @@ def _file_rename(facts: Facts, recorded: Recorded, event: events.ParticipantRena
         if contest.sealed is None:
             contest.enrolments = enrolled_as(contest.enrolments, event.participant, event.to)
             contest.levels = moved(contest.levels, event.participant, event.to)
-
-
-def _file_resolution(facts: Facts, recorded: Recorded, event: events.QuestionResolved) -> None:
-    code, paid = facts.question_codes.codes[event.question], exact_shares(event.payouts, event.payout_unit)
-    answer = Settlement(recorded.position, code, event.outcome, event.known_at, event.value, True, paid)
-    facts.settlements.append(answer)
-    facts.settled[code] = events.QuestionResolved
 
 
 def _file_annulment(
@@ -282,17 +287,14 @@ def _file_amendment(facts: Facts, _: Recorded, event: events.QuestionAmended) ->
 
 
 _FILE: dict[type, Callable[[Facts, Recorded, Any], None]] = {
-    events.QuestionOpened: _file_opening,
     events.QuestionClosed: _file_schedule,
     events.QuestionRescheduled: _file_schedule,
     events.QuestionAmended: _file_amendment,
     events.OutcomesChanged: file_change,
-    events.QuestionResolved: _file_resolution,
     events.QuestionAnnulled: _file_annulment,
     events.ResolutionRevoked: _file_annulment,
     events.ForecastsRetracted: _file_retraction,
     events.ContestOpened: _file_contest,
-    events.QuestionAdded: _file_entry,
     events.ContestFinalized: _file_seal,
     events.ParticipantEnrolled: _file_enrolment,
     events.ParticipantExcluded: _file_exclusion,

@@ -1,7 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -14,15 +14,15 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.arrow_arrays import integers, labelled, numpy_array, pyarrow
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, other_events, provenances
+from forecast_ledger.ledger.segments.other_events import other_events, other_pages, provenances
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.core.arrays import Codes, Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
 from forecast_ledger.projections.facts.event_checks import check_attestation
-from forecast_ledger.projections.facts.from_log import file_page, gather_forecasts, select_columns
+from forecast_ledger.projections.facts.from_log import file_events, file_page, gather_forecasts, select_columns
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
-_PAGE = 1 << 12  # events filed together
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
 _attestation = msgspec.json.Decoder(events.Attestation)
@@ -59,9 +59,8 @@ def file_segment(facts: Facts, columns: SegmentColumns, end: Checkpoint) -> list
 
 def _file_others(facts: Facts, columns: SegmentColumns) -> Iterator[ForecastPage]:
     """File the events other than forecasts; yield the columns of forecasts that are among them. Raises Corrupt."""
-    others = other_events(columns)
-    while page := [*islice(others, _PAGE)]:
-        if (filed := file_page(facts, page)) is not None:
+    for page in other_pages(columns):
+        if (filed := file_events(facts, page.position, page.event, page.rows)) is not None:
             yield filed
 
 

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
-from forecast_ledger.ledger.segments.segment_columns import other_events
+from forecast_ledger.ledger.segments.other_events import other_events
 from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.ledger.storing.stored_log import StoredLog

@@ -34,7 +34,7 @@ SHELL = {
 } | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}
 # What projections may see of the ledger.
 PURE = (
-    {"ledger.segments.arrow_arrays", "ledger.segments.segment_columns"}
+    {f"ledger.segments.{name}" for name in ("arrow_arrays", "other_events", "segment_columns")}
     | {
         f"ledger.core.{name}"
         for name in (

@@ -15,7 +15,8 @@ from forecast_ledger.ledger.model.events import AnyEvent, ContestFinalized, Pric
 from forecast_ledger.ledger.model.log import START, Recorded
 from forecast_ledger.ledger.segments import segment_columns
 from forecast_ledger.ledger.segments.arrow_arrays import chosen, numpy_array, pyarrow, row_numbers
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, other_events, rebuild, to_columns
+from forecast_ledger.ledger.segments.other_events import other_events
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, rebuild, to_columns
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands
@@ -201,6 +202,23 @@ def test_quotes_are_typed_columns_in_order_of_their_question() -> None:
     assert len(expected) > 10
     assert [*zip(*(columns.quotes[name].to_pylist() for name in names), strict=True)] == expected
     assert not any('"prices"' in text for text in columns.others["event"].to_pylist() if "prices_quoted" in text)
+
+
+def test_the_events_before_one_that_cannot_be_read_come_first() -> None:
+    """So whoever finds a fault in one of them says that, and not what comes later."""
+    records = recorded_events(quoting(Quote(question="q", prices=(1,))), quoting(), quoting())
+    columns = columns_of(sealed(records))
+    texts = columns.others["event"].to_pylist()
+    field = columns.others.schema.field("event")
+    damaged = pyarrow().array([texts[0], "{}", texts[2]], field.type)
+    read = other_events(
+        columns._replace(
+            others=columns.others.set_column(columns.others.schema.get_field_index("event"), field, damaged)
+        )
+    )
+    assert next(read).event == records[0].event
+    with pytest.raises(Corrupt, match="log position 2: this version cannot read the event"):
+        next(read)
 
 
 @pytest.mark.parametrize(("column", "value", "fault"), [(0, 7, "no event of quotes"), (1, 1, "from 0 on")])

@@ -10,7 +10,6 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, LONG
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.facts import event_checks
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.event_checks import check_event
 from forecast_ledger.projections.facts.from_log import facts
@@ -447,13 +446,11 @@ def test_a_forecast_earlier_than_the_one_before_is_found() -> None:
 
 
 @pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
-def test_every_number_of_every_event_is_bounded(kind: type[events.Event], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_number_of_every_event_is_bounded(kind: type[events.Event]) -> None:
     """A number that is too large for the sums of tables, or no instant, is found, whichever field of an event it is in.
 
-    The fields that are numbers are those that the JSON schema of the event calls integers. All others are missing, so
-    that no event is taken for a plain one.
+    The fields that are numbers are those that the JSON schema of the event calls integers. All others are missing.
     """
-    monkeypatch.setattr(event_checks, "_IS_PLAIN", {})
     _, schemas = msgspec.json.schema_components([kind])
     fields = schemas[kind.__name__]["properties"]
     numbers = [name for name, field in fields.items() if {"type": "integer"} in (field, *field.get("anyOf", ()))]
@@ -462,55 +459,6 @@ def test_every_number_of_every_event_is_bounded(kind: type[events.Event], monkey
         given: dict[str, Any] = {**dict.fromkeys(kind.__struct_fields__), name: 2**62}
         with pytest.raises(Corrupt, match=f"log position 7: {events.TAGS[kind]}: expected .*{name}"):
             check_event(Facts(), 7, kind(**given))
-
-
-PLAIN: list[AnyEvent] = [binary("wind"), added(), resolved()]
-ODD: dict[str, list[Any]] = {
-    "outcomes": [(), ("yes",), ("yes", "yes"), ("yes", "no", "no"), ("yes", "no", "maybe")],
-    "kind": ["numeric", "date", "multiple_choice"],
-    "range": [events.NumericRange(lower="0", upper="1", bins=2), events.NumericRange(lower="1", upper="0", bins=2)],
-    "question": ["rain", "depth", "none"],
-    "contest": ["numbers", "none"],
-    "spots": [(events.Spot(at=OPENS),), (events.Spot(at=OPENS - 1),), (events.Spot(at=OPENS, weight=0),)],
-    "payouts": [(0, 2 * HALF), (1, 2, 3), (-1, 1)],
-    "value": ["1", "1e9"],
-}
-NUMBERS = [-(2**63), FIRST_INSTANT - 1, FIRST_INSTANT, -1, 0, 1, 2, OPENS - 1, OPENS, OPENS + 1, CLOSES, CLOSES + 1]
-NUMBERS += [
-    10**12,
-    10**12 + 1,
-    OPENS + LONGEST_PERIOD,
-    OPENS + LONGEST_PERIOD + 1,
-    LAST_INSTANT,
-    LAST_INSTANT + 1,
-    2**63,
-]
-
-
-@pytest.mark.parametrize("plain", PLAIN, ids=lambda event: type(event).__name__)
-def test_a_plain_event_is_only_one_in_which_nothing_is_found(plain: AnyEvent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With any two of its fields changed, what is found is what is found without the comparisons of plain events."""
-    changes = [
-        {name: value}
-        for name in plain.__struct_fields__
-        for value in (ODD[name] if name in ODD else [] if isinstance(getattr(plain, name), str | tuple) else NUMBERS)
-    ]
-    changed = [msgspec.structs.replace(plain, **(one | other)) for one in changes for other in changes]
-    only_numbers = contest(contest="numbers", rules=RuleSet(name="numbers", kernel="none", cdf_kernel="ln"))
-    before = read(binary(), numeric(), contest(), only_numbers)
-    found = [fault_in(before, event) for event in changed]
-    monkeypatch.setattr(event_checks, "_IS_PLAIN", {})
-    assert found == [fault_in(before, event) for event in changed]
-    assert 0 < found.count("") < len(found)
-
-
-def fault_in(before: Facts, event: AnyEvent) -> str:
-    """What is found to be wrong with an event; empty if nothing is."""
-    try:
-        check_event(before, 7, event)
-    except (Corrupt, KeyError) as fault:
-        return repr(fault)
-    return ""
 
 
 def audit_stops_at(*written: AnyEvent) -> int | None:
