@@ -22,6 +22,7 @@ _TINY = 2.0**-900  # a norm below this is taken for 0
 _NUMBERS = 1 << 20  # in an array: replicates at a time x participants x participants
 _NARROW = 2.0**-24  # of the largest number: a bound that is not wide
 _BITS = 64  # of scores in sums, below one unit
+_NEAR = 0.75  # the sum of a row of a matrix without its diagonal, beside this, below which it needs no inverse
 _FLOOR = 2.0**-10  # added to a size: times the share that a sum may be off, more than what rounding to 2^-_BITS errs by
 QUANTILES = np.array([0, 0.002, 0.01, 0.05, 0.2, 0.5])  # shares of the pairs of a row that may be looked at everywhere
 _SLACK = 2.0**-48  # of a quotient: more than what a few roundings err by
@@ -442,9 +443,10 @@ def refitted(design: Design, scores: list[Fraction], times: Int64Array) -> tuple
     They are if whoever has a score on what is drawn is connected by common questions. times: how often each unit is
     drawn, shape (b, u).
 
-    Effects x of participants have as many equations, A x = b, after those of questions are solved; to the numbers of A
-    is added the same for each two, so that the sum of the effects is 0. An approximate inverse M says how far its
-    solution may be off: |x - x'| is at most |M| |b - A x'| / (1 - |1 - M A|), by the largest row.
+    Effects x of participants have as many equations, A x = b, after those of questions are solved. To the number of A
+    for each two participants is added what both would share of the weight of questions by chance, so that a weighted
+    sum of the effects is 0. An approximate inverse M says how far a solution may be off: |x - x'| is at most
+    |M| |b - A x'| / (1 - |1 - M A|), by the largest row. That of the diagonal of A will do, if the rest is small.
     Source: Rump (2010), Acta Numerica 19:287-449, doi:10.1017/S096249291000005X.
     """
     by_unit, added = _sums_by_unit(design, scores, times.shape[1])
@@ -511,24 +513,25 @@ def _fitted(sums: _Sums, few: float) -> tuple[Floats, Floats, BoolArray]:
     few: by what share of the sizes of its terms a sum may be off. The sums of the sizes of the terms of A times numbers
     are those of its parts.
     """
-    present, most = sums.drawn > 0, sums.drawn.max(axis=1)[:, None]
-    connected = _connected(sums.matrix, present)
-    matrix = present[:, :, None] * (most * present)[:, None, :]
+    present = sums.drawn > 0
+    beside = sums.drawn / np.sqrt(np.maximum(sums.drawn.sum(axis=1, keepdims=True), 1))
+    matrix = beside[:, :, None] * beside[:, None, :]
     matrix -= sums.matrix
-    np.einsum("bii->bi", matrix)[:] += sums.drawn + ~present
+    own = np.einsum("bii->bi", matrix)
+    own += sums.drawn + ~present
+    wrong = _sizes(sums, beside, np.ones_like(own)) * (2 * few)
+    apart = (((np.abs(matrix).sum(axis=2) - own) + wrong) / own).max(axis=1)
+    connected = apart < _NEAR
+    rest = np.flatnonzero(~connected)
+    connected[rest] = _connected(sums.matrix[rest], present[rest])
     matrix[~connected] = np.eye(matrix.shape[1])
-    inverse = np.linalg.inv(matrix)
-    solution = _times(inverse, sums.right)
+    solution = np.linalg.solve(matrix, sums.right[:, :, None])[..., 0]
     left, size = np.abs(sums.right - _times(matrix, solution)), np.abs(solution)
-    left += (sums.size + _sizes(sums, present, most, size)) * (2 * few)
-    wrong = inverse @ matrix
-    np.einsum("bii->bi", wrong)[:] -= 1
-    np.abs(inverse, out=inverse)
-    apart = np.abs(wrong, out=wrong).sum(axis=2)
-    apart += _times(inverse, _sizes(sums, present, most, np.ones_like(size))) * (2 * few)
-    short = 1 - apart.max(axis=1) * (1 + 2 * few)
-    furthest = _times(inverse, left).max(axis=1) * (1 + 2 * few)
-    off = np.where(short > 0, furthest / np.where(short > 0, short, 1), np.inf)
+    left += (sums.size + _sizes(sums, beside, size)) * (2 * few)
+    furthest = (left / own).max(axis=1)
+    apart[rest], furthest[rest] = _by_inverse(matrix[rest], wrong[rest], left[rest])
+    short = 1 - apart * (1 + 2 * few)
+    off = np.where(short > 0, furthest * (1 + 2 * few) / np.where(short > 0, short, 1), np.inf)
     weights = np.where(sums.weights > 0, sums.weights, 1)
     common = (sums.means - (sums.shares * solution).sum(axis=1)) / weights
     sizes = (sums.sizes + (sums.shares * size).sum(axis=1)) / weights + size.max(axis=1)
@@ -537,16 +540,29 @@ def _fitted(sums: _Sums, few: float) -> tuple[Floats, Floats, BoolArray]:
     return value, np.broadcast_to(guard[:, None], value.shape), present & connected[:, None]
 
 
+def _by_inverse(matrix: Floats, wrong: Floats, left: Floats) -> tuple[Floats, Floats]:
+    """Return |1 - M A| and |M| times what is left, the largest row of each, shape (b,). M: the inverse of A in floats.
+
+    wrong: by how much the numbers in a row of A may be off together, shape (b, p).
+    """
+    inverse = np.asarray(np.linalg.inv(matrix), np.float64)
+    product = inverse @ matrix
+    np.einsum("bii->bi", product)[:] -= 1
+    np.abs(inverse, out=inverse)
+    apart = np.abs(product, out=product).sum(axis=2) + _times(inverse, wrong)
+    return apart.max(axis=1), _times(inverse, left).max(axis=1)
+
+
 def _times(matrix: Floats, numbers: Floats) -> Floats:
     """Return the product of each matrix and numbers, shape (b, p)."""
     product: Floats = (matrix @ numbers[:, :, None])[..., 0]
     return product
 
 
-def _sizes(sums: _Sums, present: BoolArray, most: Floats, numbers: Floats) -> Floats:
+def _sizes(sums: _Sums, beside: Floats, numbers: Floats) -> Floats:
     """Return the sums of the sizes of the terms of A times numbers that are not negative, shape (b, p)."""
-    together = most * (present * numbers).sum(axis=1, keepdims=True)
-    product: Floats = _times(sums.matrix, numbers) + sums.drawn * numbers + present * together
+    together = (beside * numbers).sum(axis=1, keepdims=True)
+    product: Floats = _times(sums.matrix, numbers) + sums.drawn * numbers + beside * together
     return product
 
 
