@@ -205,6 +205,8 @@ def template_environment() -> "Environment":
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
         raise Unavailable(f"reports are made by Jinja, which is not installed; {installing('report')}") from missing
+    from forecast_ledger.replay.pages.table_rows import table_rows  # noqa: PLC0415 - late: it needs the same
+
     loader = FileSystemLoader(Path(__file__).parent)
 
     def finalize(value: object) -> object:
@@ -212,6 +214,7 @@ def template_environment() -> "Environment":
         return escape_controls(value) if isinstance(value, str) and not is_picture else value
 
     environment = Environment(loader=loader, autoescape=True, finalize=finalize, undefined=StrictUndefined)
+    environment.globals["table_rows"] = table_rows
     environment.tests["of_numbers"] = lambda column: isinstance(column, Number)
     return environment
 

@@ -174,11 +174,6 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     caption: str = ""
 
-    def cells(self) -> Iterator[list[Cell]]:
-        """Yield the rows, with every cell as a `Cell`."""
-        for row in self.rows:
-            yield [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
-
 
 class Pairs(NamedTuple):
     """Names, each with its value."""
