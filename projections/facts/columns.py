@@ -400,6 +400,12 @@ class Facts:
                 return before
         return self.questions[code]
 
+    def questions_as_of(self, codes: Sequence[int], as_of: Int64Array) -> list[events.QuestionOpened]:
+        """Return questions, each with its times as of a log position. as_of: shape (n,)."""
+        if not self.former:
+            return [*map(self.questions.__getitem__, codes)]
+        return [*map(self.question_as_of, codes, as_of.tolist())]
+
 
 class Status(NamedTuple):
     """The state of every question as of a log position; shape (questions,).

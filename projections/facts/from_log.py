@@ -139,7 +139,7 @@ def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     if (as_of >= facts.as_of).all():
         return now
     if facts.former:
-        opened = [facts.question_as_of(*each) for each in zip(questions.tolist(), as_of.tolist(), strict=True)]
+        opened = facts.questions_as_of(questions.tolist(), as_of)
         opens_at, closes_at = zip(*[(question.opens_at, question.closes_at) for question in opened], strict=True)
         now = now._replace(opens_at=int64_array(opens_at), closes_at=int64_array(closes_at))
     closings, settled = int64_array([0, *(at for *_, at in facts.closings)]), [None, *facts.settlements]
@@ -174,25 +174,20 @@ def _latest(entries: list[tuple[int, int]], questions: Int64Array, as_of: Int64A
 
 
 def _status(facts: Facts, last: int) -> Status:
-    questions = facts.questions
-    if facts.former:
-        questions = [facts.question_as_of(code, last) for code in range(len(questions))]
+    questions = facts.questions_as_of(range(len(facts.questions)), np.full(len(facts.questions), last))
     opens_at = int64_array([question.opens_at for question in questions])
     closes_at = int64_array([question.closes_at for question in questions])
     bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
-    closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
+    closed_at, known_at, outcome = closes_at.copy(), closes_at.tolist(), [-1] * len(bins)
     values, payouts = [""] * len(bins), list[tuple[Fraction, ...]]([()]) * len(bins)
     for position, question, at in facts.closings:
         if position <= last:
             closed_at[question] = at
-    for settlement in facts.settlements:
-        if settlement.position <= last:
-            outcome[settlement.question] = settlement.outcome
-            question = settlement.question
-            known_at[question] = settlement.known_at if settlement.settles else closes_at[question]
-            values[settlement.question] = settlement.value
-            payouts[settlement.question] = settlement.payouts
-    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values, payouts)
+    for position, question, answer, known, value, settles, paid in facts.settlements:
+        if position <= last:
+            outcome[question], values[question], payouts[question] = answer, value, paid
+            known_at[question] = known if settles else questions[question].closes_at
+    return Status(opens_at, closes_at, bins, closed_at, int64_array(outcome), int64_array(known_at), values, payouts)
 
 
 def _file_event(facts: Facts, recorded: Recorded) -> None:

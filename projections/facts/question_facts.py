@@ -95,7 +95,7 @@ class FactsByQuestion:
 
 def _numbered(table: dict[int, _Value], numbers: dict[int, int]) -> dict[int, _Value]:
     """Return the entries of a table of questions that are numbered, by their numbers."""
-    return {number: table[code] for code, number in numbers.items() if code in table}
+    return {number: table[code] for code, number in numbers.items() if code in table} if table else {}
 
 
 def without_questions(facts: Facts) -> Facts:

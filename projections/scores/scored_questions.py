@@ -335,7 +335,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     resolved = _resolved(rules, now)
     entries, now = [every[index] for index in resolved.tolist()], now.of(resolved)
     codes = [entry.question for entry in entries]
-    opened = [facts.question_as_of(*each) for each in zip(codes, as_of[resolved].tolist(), strict=True)]
+    opened = facts.questions_as_of(codes, as_of[resolved])
     answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
     first_kinds, first = kinds, kind = _kinds(answers)
     changed = [facts.changed.get(code) for code in codes]
@@ -418,11 +418,14 @@ def _spots(entries: list[Entry], opened: list[QuestionOpened]) -> tuple[Int64Arr
     Where a question has fewer, its last instant is repeated with the weight 0.
     """
     one = [question.closes_at if question.reveals_at is None else question.reveals_at for question in opened]
+    if not any(entry.spots for entry in entries):
+        at = [each if entry.spot_at is None else entry.spot_at for entry, each in zip(entries, one, strict=True)]
+        return int64_array(at).reshape(-1, 1), np.ones((len(at), 1), np.int64)
     spots = [
         entry.spots or ((at if entry.spot_at is None else entry.spot_at, 1),)
         for entry, at in zip(entries, one, strict=True)
     ]
-    most = max(map(len, spots), default=1)
+    most = max(map(len, spots))
     filled = [row + ((row[-1][0], 0),) * (most - len(row)) for row in spots]
     both = int64_array([number for row in filled for pair in row for number in pair]).reshape(len(spots), most, 2)
     return both[:, :, 0], both[:, :, 1]

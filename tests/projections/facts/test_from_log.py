@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, Level
 from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.columns import Entry, Facts, Payment, Settlement
-from forecast_ledger.projections.facts.from_log import facts, status
+from forecast_ledger.projections.facts.from_log import facts, status, status_of
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle
 from tests.support.effort import times
@@ -309,6 +309,18 @@ def test_a_question_stands_as_its_last_settlement_leaves_it(
     now = status(facts, as_of)
     assert (now.opens_at.tolist(), now.closes_at.tolist(), now.bins.tolist()) == ([OPENS], [CLOSES], [0])
     assert (now.closed_at.tolist(), now.outcome.tolist(), now.known_at.tolist()) == ([closed_at], [outcome], [known_at])
+
+
+def test_a_question_has_the_times_of_each_log_position() -> None:
+    """Its answer is revoked, and its close set back: without an answer it is known at the close as it then was."""
+    revoked = events.ResolutionRevoked(at=901, question="rain", reason="misread")
+    later = events.QuestionRescheduled(at=902, question="rain", closes_at=CLOSES + 50)
+    facts, last = read(opened(), resolved(1, 150), revoked, later), np.arange(1, 5)
+    closes, known = [CLOSES, CLOSES, CLOSES, CLOSES + 50], [CLOSES, 150, CLOSES, CLOSES + 50]
+    every = status_of(facts, np.zeros_like(last), last)
+    assert (every.closes_at.tolist(), every.known_at.tolist()) == (closes, known)
+    each = [status(facts, as_of) for as_of in last.tolist()]
+    assert [[*now.closes_at, *now.known_at] for now in each] == [[*both] for both in zip(closes, known, strict=True)]
 
 
 def test_a_numeric_question_has_its_bins() -> None:
