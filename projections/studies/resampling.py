@@ -296,22 +296,31 @@ def order_statistics(drawn: Drawn, indices: tuple[int, ...]) -> Int64Array:
     Raises Refused(out_of_range).
     """
     low, high = order_bounds(drawn.near, indices)
-    statistics = np.rint(low).astype(object)
-    for row, column in np.argwhere(np.rint(low) != np.rint(high)).tolist():
-        place = drawn, row, indices[column], low[row, column], high[row, column]
-        rounded = _closely(*place)
-        statistics[row, column] = _rounded(_exactly(*place)[0]) if rounded is None else rounded
+    statistics, doubtful = np.rint(low).astype(object), np.rint(low) != np.rint(high)
+    for row in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        columns = np.flatnonzero(doubtful[row]).tolist()
+        places = [(indices[column], low[row, column], high[row, column]) for column in columns]
+        for column, place, rounded in zip(columns, places, _closely(drawn, row, places), strict=True):
+            statistics[row, column] = _rounded(_exactly(drawn, row, *place)[0]) if rounded is None else rounded
     check_range(int(abs(statistics).max(initial=0)))
     return statistics.astype(np.int64)
 
 
-def _closely(drawn: Drawn, row: int, index: int, low: Floats, high: Floats) -> int | None:
-    """Return the order statistic of a row, rounded, from closer estimates; None if these leave a doubt."""
+def _closely(drawn: Drawn, row: int, places: Sequence[tuple[int, Floats, Floats]]) -> list[int | None]:
+    """Return order statistics of a row, rounded, from closer estimates; None where these leave a doubt.
+
+    places: the index of each, from where and up to where it is.
+    """
     if drawn.closer is None:
-        return None
-    cells, below = _candidates(drawn, row, low, high)
-    [[least]], [[most]] = (np.rint(ends) for ends in order_bounds(drawn.closer(row, cells), (index - below,)))
-    return int(least) if least == most else None
+        return [None] * len(places)
+    candidates = [_candidates(drawn, row, low, high) for _, low, high in places]
+    closer = drawn.closer(row, np.concatenate([cells for cells, _ in candidates]))
+    upto, statistics = np.cumsum([len(cells) for cells, _ in candidates]).tolist(), list[int | None]()
+    for (index, *_), (cells, below), end in zip(places, candidates, upto, strict=True):
+        bounds = order_bounds(closer.at(slice(end - len(cells), end)), (index - below,))
+        [[least]], [[most]] = map(np.rint, bounds)
+        statistics.append(int(least) if least == most else None)
+    return statistics
 
 
 def _exactly(drawn: Drawn, row: int, index: int, low: Floats, high: Floats) -> tuple[Fraction, int]:
