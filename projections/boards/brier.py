@@ -13,7 +13,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.boards.estimates import near_brier
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, distinct, run_starts, stable_order
 from forecast_ledger.projections.core.columns import POINTS, Values
 from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.late_fractions import sum_of_terms
@@ -148,10 +148,9 @@ def added(parts: Sequence[BrierSums]) -> BrierSums:
     groups = GroupSums(key[starts], _totals(n[order], starts), _totals(happened[order], starts))
     owner, lacking = (np.concatenate(column) for column in zip(*(part.owners[:2] for part in parts), strict=True))
     consensus = WideInt(*map(np.concatenate, zip(*(part.owners.consensus for part in parts), strict=True)))
-    order = stable_order(owner)
-    owner = owner[order]
-    starts = run_starts(owner)
-    owners = OwnerSums(owner[starts], _totals(lacking[order], starts), consensus.take(order).run_sums(starts))
+    owner, which = distinct(owner)
+    totals = Totals(which, np.bincount(which))
+    owners = OwnerSums(owner, totals.of(lacking), consensus.totals(totals))
     left = groups.n > 0
     if left.all():
         return BrierSums(groups, owners)

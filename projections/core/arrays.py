@@ -78,7 +78,7 @@ class Codes:
 
 _EXACT = 53  # bits of a float
 _HALF_BITS, _HALF_MASK = 32, 2**32 - 1
-_COUNTED = 16  # bits of a key that NumPy sorts by counting
+_DIGIT = 16  # bits of a key that NumPy sorts by counting
 _FEW = 512  # fewer keys than this are sorted faster by comparison
 
 
@@ -152,8 +152,8 @@ def index_where(rows: BoolArray) -> Int64Array | slice:
 def stable_order(key: Int64Array) -> Int64Array:
     """Return the row numbers in ascending order of key, shape (n,); equal keys keep their order.
 
-    Keys that 16 bits tell apart are sorted by counting. Others are sorted with the number of their row as one integer,
-    of 32 bits if they fit, which many processors sort quickly.
+    Keys of few bits are sorted by counting. Others are sorted with the number of their row as one integer, of 32 bits
+    if they fit, which processors sort quickly.
 
     >>> stable_order(np.array([70_000, -1, 70_000, 5])).tolist()
     [1, 3, 0, 2]
@@ -164,9 +164,12 @@ def stable_order(key: Int64Array) -> Int64Array:
         return np.arange(len(key))
     least, bits = int(key.min()), len(key).bit_length()
     width = (int(key.max()) - least).bit_length()
-    if width <= _COUNTED:
-        return (key - least).astype(np.uint16).argsort(kind="stable")
     size = width + bits
+    if width <= _DIGIT or width <= 2 * _DIGIT < size:
+        order = (key - least).astype(np.uint16).argsort(kind="stable")  # by the last digit
+        if width > _DIGIT:
+            order = order[(key - least >> _DIGIT).astype(np.uint16)[order].argsort(kind="stable")]
+        return order
     if size > 63:
         return key.argsort(kind="stable")
     both = (key - least << bits) | np.arange(len(key))

@@ -274,7 +274,10 @@ def sum_products(terms: Int64Array, weights: Int64Array, totals: Totals) -> Wide
     >>> sum_products(np.array([-(10**13), 1]), np.array([10**16, 7]), pair).integers() == [7 - 10**29]
     True
     """
-    if not len(terms) or largest(terms) * largest(weights) * int(totals.counts.max() + 3) ** 2 >> 114:
+    most, count = largest(terms) * largest(weights), int(totals.counts.max(initial=0))
+    if most * count < 1 << 63:
+        return WideInt.from_int64(totals.of(terms * weights))
+    if most * (count + 3) ** 2 >> 114:
         return WideInt.product(terms, weights).totals(totals)
     low = totals.of(terms * weights)
     estimates = np.bincount(totals.which, floats(terms) * weights, len(totals.counts))

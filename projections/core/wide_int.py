@@ -35,7 +35,10 @@ class WideInt(NamedTuple):
         >>> WideInt.product(np.array([-(10**13)]), np.array([10**16])).integers()
         [-100000000000000000000000000000]
         """
-        if len(terms) and max(int(terms.max()), -int(terms.min())) > LARGEST_TERM:
+        most = largest(terms)
+        if most * largest(weights) < 1 << 63:
+            return cls.from_int64(terms * weights)
+        if most > LARGEST_TERM:
             rest, above = cls.product(terms & _MASK, weights), cls.product(terms >> WORD_BITS, weights)
             middle, high = rest.middle + above.low, rest.high + above.middle + (above.high << WORD_BITS)
             return cls(rest.low, middle, high).carried()

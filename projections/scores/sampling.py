@@ -128,7 +128,7 @@ def _spot(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
     """A forecast counts if it stands at the instant or, if scored time ends by then, at its end."""
     ticks, units = _ticks(periods), np.zeros_like(at)
     for index in range(ticks.shape[1]):
-        units += periods.spot_weight[question, index] * (at >= ticks[question, index])
+        units += periods.spot_weight[:, index][question] * (at >= ticks[:, index][question])
     return units
 
 

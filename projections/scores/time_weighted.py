@@ -5,6 +5,7 @@ The parts of a score, one for each interval in which nothing changes, add up to 
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
@@ -105,9 +106,12 @@ def scores(
     columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
     question_column, participant_column, covered_column, hidden_column = columns
     every = Scores(question_column, participant_column, numerator, covered_column, hidden_column)
-    key = every.question * (int(every.participant.max(initial=0)) + 1) + every.participant
     # They are in order unless reference forecasters have rows, which come apart, or a question came in slices.
-    return every if (np.diff(key) > 0).all() else _added(every.rows(stable_order(key)))
+    ends = [(int(part[0]), int(part[-1])) for part in question if len(part)]
+    if all(one[1] < other[0] for one, other in pairwise(ends)):
+        return every
+    key = every.question * (int(every.participant.max(initial=0)) + 1) + every.participant
+    return _added(every.rows(stable_order(key)))
 
 
 def _added(rows: Scores) -> Scores:

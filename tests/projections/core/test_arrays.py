@@ -53,6 +53,11 @@ KEYS = st.lists(FAR, max_size=40)
 @given(KEYS, st.sampled_from([0, 9_000]))
 @example([2**63 - 1, -(2**63), 0], 9_000)
 @example([2**48, 0, 2**48 - 1, 2**32, 2**16 - 1, 2**16], 9_000)
+@example([-5, 2**16 - 6, 2**15], 9_000)
+@example([-5, 2**16 - 5, 2**15], 9_000)
+@example([-5, 2**20 + 7, 2**20 - 9, 2**16], 9_000)
+@example([-5, 2**32 - 6, 2**31, 2**16], 9_000)
+@example([-5, 2**32 - 5, 2**31, 2**16], 9_000)
 def test_keys_are_ordered_as_a_stable_sort_does(keys: list[int], more: int) -> None:
     """Few or many keys, of any range, sorted or not, have the order that `sorted` gives."""
     every = keys + [(i * 7_919) % 1_009 for i in range(more)]
