@@ -67,6 +67,7 @@ class _Forecasts:
         self._former: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by id: up to each rename, the former ones
         self._made = numpy_array(whole(table["made"]))
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
+        self._are_made, self._never_end = bool(self._made.all()), bool((self._ends == NEVER).all())
         self._order = np.lexsort((self._position, question))
         self._ordered = self._position[self._order]
         ends = np.cumsum(np.bincount(question, minlength=len(labels)))
@@ -94,7 +95,9 @@ class _Forecasts:
         stood that could be withdrawn.
         """
         begin, end = self.waiting.pop(question, (0, 0))
-        count = int(np.searchsorted(self._ordered[begin:end], until, "right"))
+        count = end - begin
+        if count and self._ordered[end - 1] > until:
+            count = int(np.searchsorted(self._ordered[begin:end], until, "right"))
         if begin + count < end:
             self.waiting[question] = begin + count, end
         if not count:
@@ -104,10 +107,10 @@ class _Forecasts:
             raise Corrupt(int(self._position[rows[0]]), f"the forecast names {question!r}, which was never opened")
         people = [self._people[code] for code in self._participant[rows].tolist()]
         standing = known.state.standing_on(question)
-        if not self._made[rows].all():
+        if not (self._are_made or self._made[rows].all()):
             self._check_withdrawals(rows, people, {*standing}, known)
         made, ends = self._at[rows].tolist(), self._ends[rows]
-        lasts = made if (ends == NEVER).all() else map(to_standing, made, ends.tolist())
+        lasts = made if self._never_end or (ends == NEVER).all() else map(to_standing, made, ends.tolist())
         standing.update(zip(people, lasts, strict=True))
 
     def _check_withdrawals(self, rows: Any, people: list[str], seen: set[str], known: WriterState) -> None:

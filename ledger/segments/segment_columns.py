@@ -25,6 +25,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
     compute_functions,
     integers,
+    labelled,
     no_rows,
     numpy_array,
     pyarrow,
@@ -371,7 +372,8 @@ def _check_forecasts(made: Any) -> None:
 
 def _check_others(others: Any) -> None:
     """Check the columns of which the rows of other events are not made, but for digests. Raises Corrupt."""
-    types, instants = others["type"].to_pylist(), integers(others["claimed_at"]).tolist()
+    (labels, label), instants = labelled(others["type"]), integers(others["claimed_at"]).tolist()
+    types = map(labels.__getitem__, label.tolist())
     for row, (tag, at, text) in enumerate(zip(types, instants, others["event"].to_pylist(), strict=True)):
         if not text.startswith(f'{{"type":"{tag}","at":{at},') and (tag, at) != _type_and_instant(text):
             raise _says_another(others, row, "type or claimed_at")
