@@ -41,6 +41,7 @@ from forecast_ledger.replay.pages.pictures import (
     counts_of,
     in_board_order,
     in_order,
+    leaderboard_rows,
     left_out,
     names_axis,
     names_legend,
@@ -296,7 +297,7 @@ def histogram(most: float) -> dict[str, Any]:
 
 def prizes(projections: Projections, contest: str) -> Picture | None:
     """How the pool is divided."""
-    rows = [row for row in projections.rows_of("leaderboard", contest) if float(row["prize"] or 0) > 0]
+    rows = [row for row in leaderboard_rows(projections, contest) if float(row["prize"] or 0) > 0]
     if not rows:
         return None
     columns = ("rank", "participant", "prize", "share")
@@ -352,7 +353,7 @@ _CELLS = [  # the colour and the number of a pair
 
 def pairwise(projections: Projections, contest: str) -> Picture | None:
     """Which of two participants is better on the questions that both have forecast on."""
-    names = [row["participant"] for row in projections.rows_of("leaderboard", contest)]
+    names = [row["participant"] for row in leaderboard_rows(projections, contest)]
     first = names[:MOST_PAIRED]
     tested = pairwise_values(projections, contest, MOST_PAIRED, tests_only=True)
     pairs = [*projections.as_table("pairwise", tested).rows()]
@@ -417,7 +418,7 @@ def _certain(pair: Row) -> bool:
 
 def coverage(projections: Projections, contest: str) -> Picture | None:
     """How much of the time each participant had a forecast on each question."""
-    board = projections.rows_of("leaderboard", contest)
+    board = leaderboard_rows(projections, contest)
     names, scored = [row["participant"] for row in board], projections.scored(contest).questions
     counted = scored.code[scored.weight > 0].tolist()
     questions = in_order(projections, {projections.facts.questions[code].question for code in counted})

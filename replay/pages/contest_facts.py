@@ -19,6 +19,7 @@ from forecast_ledger.replay.pages.page_parts import (
     plain_words,
     short_name,
 )
+from forecast_ledger.replay.pages.pictures import leaderboard_rows
 from forecast_ledger.replay.pages.possible_ranks import known_intervals
 from forecast_ledger.replay.reading.descriptions import (
     FURTHER,
@@ -60,7 +61,7 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
     if rules.trading is not None:
         told += trading_facts(rules.trading, row["currency"])
         if not shows_board(projections, row["contest"]):
-            return told + [("Forecasts", _ONE_FORECASTER)] * bool(projections.rows_of("leaderboard", row["contest"]))
+            return told + [("Forecasts", _ONE_FORECASTER)] * bool(leaderboard_rows(projections, row["contest"]))
     kernels = {NAMED: rules.kernel, ON_RANGE: rules.cdf_kernel, BY_QUANTILES: rules.quantile_kernel}
     forms = {form_of(facts.questions[code]) for code in contest.entries} or {*kernels}
     words = {
@@ -96,7 +97,7 @@ def contest_facts(projections: Projections, row: Row) -> list[tuple[str, str]]:
 def _excluded(projections: Projections, name: str) -> str:
     """Say who has no rank or no prize, by level or reason; of many only the first."""
     excluded: dict[str, list[str]] = {}
-    for row in projections.rows_of("leaderboard", name):
+    for row in leaderboard_rows(projections, name):
         if row["excluded"]:
             excluded.setdefault(row["excluded"], []).append(row["participant"])
     contest = projections.facts.contests[name]
@@ -107,14 +108,15 @@ def _excluded(projections: Projections, name: str) -> str:
 
 def shows_board(projections: Projections, name: str) -> bool:
     """Return whether the leaderboard of scores is shown: one row of it says nothing beside accounts."""
-    return len(projections.rows_of("leaderboard", name)) > (name in projections.traded)
+    return len(leaderboard_rows(projections, name)) > (name in projections.traded)
 
 
 def _questions_words(projections: Projections, contest: Contest, scored: int) -> str:
     """Say how many questions a contest has, in which states, and how many of them are scored."""
     questions = {projections.facts.questions[code].question: None for code in contest.entries}
-    rows = projections.table("questions").rows()
-    states = Counter(row["state"] for row in rows if row["question"] in questions)
+    table = projections.table("questions")
+    stated = zip(table["question"], table["state"], strict=True)
+    states = Counter(state for question, state in stated if question in questions)
     told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
     words = f"{len(questions):,}: {told}" if questions else "0"
     if contest.opened.rules.trading is None and scored != states["resolved"]:

@@ -1,9 +1,10 @@
 """Pictures as Vega-Lite specifications, their parts and findings, and how they are drawn as SVG and PNG."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
@@ -134,17 +135,46 @@ HALF = 0.5
 
 
 class KnownTables(Projections):
-    """Projections that compute each table once, for a page that shows every contest of it."""
+    """Projections that compute each table once, for a page that shows every contest of it.
+
+    known: what functions with `remembered` returned, by their name and the contest.
+    """
 
     def __init__(self, projections: Projections) -> None:
         super().__init__(projections.facts, projections.chunk, projections.cached)
         self._tables: dict[str, Table] = {}
+        self.known: dict[tuple[str, str], Any] = {}
 
     def table(self, name: str) -> Table:
         """Return the table of a projection."""
         if name not in self._tables:
             self._tables[name] = super().table(name)
         return self._tables[name]
+
+
+_Result = TypeVar("_Result")
+
+
+def remembered(function: Callable[[Projections, str], _Result]) -> Callable[[Projections, str], _Result]:
+    """Make a function of a contest remember what it returned of `KnownTables`."""
+
+    @wraps(function)
+    def call(projections: Projections, contest: str) -> _Result:
+        """Return what is known, or what the function returns."""
+        known = projections.known if isinstance(projections, KnownTables) else dict[tuple[str, str], Any]()
+        key = (function.__name__, contest)
+        if key not in known:
+            known[key] = function(projections, contest)
+        result: _Result = known[key]
+        return result
+
+    return call
+
+
+@remembered
+def leaderboard_rows(projections: Projections, contest: str) -> list[Row]:
+    """Return the rows of a contest in the table `leaderboard`."""
+    return projections.rows_of("leaderboard", contest)
 
 
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -160,14 +190,14 @@ def in_board_order(projections: Projections, contest: str, counts: Mapping[str, 
 
     counts: of answers, by participant.
     """
-    index = {row["participant"]: number for number, row in enumerate(projections.rows_of("leaderboard", contest))}
+    index = {row["participant"]: number for number, row in enumerate(leaderboard_rows(projections, contest))}
     most = max(counts.values(), default=0)
     return sorted(counts, key=lambda who: (2 * counts[who] < most, index.get(who, len(index)), -counts[who], who))
 
 
 def completed(projections: Projections, contest: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Return rows of a board whose names say how many of the questions were answered, unless all answered the same."""
-    answered = {row["participant"]: row["completion"] for row in projections.rows_of("leaderboard", contest)}
+    answered = {row["participant"]: row["completion"] for row in leaderboard_rows(projections, contest)}
     if len({answered[row["participant"]] for row in rows}) == 1:
         return rows
     return [row | {"participant": f"{row['participant']} ({_of(answered[row['participant']])})"} for row in rows]
@@ -248,8 +278,9 @@ def _units(text: str) -> str:
 
 def in_order(projections: Projections, names: set[str]) -> list[str]:
     """Return questions in the order of their openings."""
-    rows = projections.table("questions").rows()
-    return [row["question"] for row in sorted(rows, key=lambda row: row["log_position"]) if row["question"] in names]
+    questions = projections.table("questions")
+    opened = dict(zip(questions["question"], questions["log_position"], strict=True))
+    return sorted(names, key=opened.__getitem__)
 
 
 def left_out(every: Sequence[Any], shown: Sequence[Any]) -> str:

@@ -9,6 +9,7 @@ from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
 from forecast_ledger.projections.tables.boards import intervals_values
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import adjusted_intervals_values, adjusted_scores_values
+from forecast_ledger.replay.pages.pictures import leaderboard_rows, remembered
 
 ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
 HARDLY = "neighbouring rounds of one season, for example, are hardly so, and then"  # independent, as is assumed
@@ -62,6 +63,7 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     return PossibleRanks(rows, True, adjusted, "", words)
 
 
+@remembered
 def interval_rows(projections: Projections, contest: str) -> list[Row]:
     """Return the rows of a contest in the table `intervals`, without its sets of ranks if others are shown.
 
@@ -79,9 +81,10 @@ def known_intervals(projections: Projections, contest: str) -> list[Row]:
         return []
 
 
+@remembered
 def questions_differ(projections: Projections, contest: str) -> bool:
     """Return whether scores are means over different questions."""
-    rules, board = projections.facts.contests[contest].opened.rules, projections.rows_of("leaderboard", contest)
+    rules, board = projections.facts.contests[contest].opened.rules, leaderboard_rows(projections, contest)
     if rules.total != "mean" or rules.imputation != "none" or not board:
         return False
     if len({row["completion"] for row in board}) > 1:

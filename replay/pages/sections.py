@@ -41,7 +41,7 @@ from forecast_ledger.replay.pages.page_parts import (
     span_cell,
     subsequent_part,
 )
-from forecast_ledger.replay.pages.pictures import Picture, percent, to_svg, without_intervals
+from forecast_ledger.replay.pages.pictures import Picture, leaderboard_rows, percent, to_svg, without_intervals
 from forecast_ledger.replay.pages.possible_ranks import (
     DOUBT,
     PossibleRanks,
@@ -63,7 +63,7 @@ LARGEST_WRITTEN = 10**9  # a larger number has an exponent
 
 def leaderboard_part(projections: Projections, name: str, anchor: str) -> tuple[Part, list[str]]:
     """Return the leaderboard of scores, with intervals if there are any, and what it shows, the main thing first."""
-    board = projections.rows_of("leaderboard", name)
+    board = leaderboard_rows(projections, name)
     ranks = possible_ranks(projections, name, known_intervals(projections, name))
     fair = _with_effects_removed(board, ranks)
     findings = _first_two(projections, name, board, "" if fair else ranks.sure) or [board_finding(board, ranks)]
@@ -82,7 +82,7 @@ def _score_digits(projections: Projections, name: str) -> int:
     """Return how many decimals the scores of a board have, wherever they are on the page."""
     if intervals := known_intervals(projections, name):
         return digits_of(_scale(_drawn_numbers(intervals)))
-    return digits_of([float(row["score"]) for row in projections.rows_of("leaderboard", name)])
+    return digits_of([float(row["score"]) for row in leaderboard_rows(projections, name)])
 
 
 def _drawn_numbers(intervals: Sequence[Row]) -> list[float]:
@@ -167,7 +167,7 @@ def _too_few(board: Sequence[Row], intervals: Sequence[Row]) -> str:
 
 def _board(projections: Projections, name: str, anchor: str, ranks: PossibleRanks) -> Part:
     """Return the leaderboard with intervals."""
-    board, intervals, adjusted = projections.rows_of("leaderboard", name), ranks.rows, ranks.adjusted
+    board, intervals, adjusted = leaderboard_rows(projections, name), ranks.rows, ranks.adjusted
     numbers = _drawn_numbers(intervals)
     scale, digits = _scale(numbers), _score_digits(projections, name)
     columns: dict[str, Sequence[str]] = {
@@ -386,7 +386,7 @@ def contest_section(
         left_out += beyond(len(projections.rows_of("arena_leaderboard", name)), "accounts", "positions")
     if has_board:
         people += _participants(projections, name, anchor)
-        left_out += beyond(len(projections.rows_of("leaderboard", name)), "participants", "participant_review")
+        left_out += beyond(len(leaderboard_rows(projections, name)), "participants", "participant_review")
     for kind, (least, table) in _LEAST.items():
         if has_board and kind in pictures and _says_little(kind, pictures[kind]):
             few = f"it would be drawn from fewer than {least} forecasts; {in_table(table)}"
@@ -449,7 +449,7 @@ def _says_little(kind: str, picture: Picture) -> bool:
 
 def _participants(projections: Projections, name: str, anchor: str) -> list[Participant]:
     """Return a section for each row of the board: the questions on which most was gained and lost, and the coverage."""
-    board = projections.rows_of("leaderboard", name)[:MOST_PARTICIPANTS]
+    board = leaderboard_rows(projections, name)[:MOST_PARTICIPANTS]
     shown = {row["participant"] for row in board}
     reviewed = reviewed_ends(projections, name, shown)
     scored = by_participant(projections, "scores", name, shown - {*reviewed})

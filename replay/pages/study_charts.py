@@ -40,11 +40,13 @@ from forecast_ledger.replay.pages.pictures import (
     STEP,
     WIDTH,
     WORSE,
+    KnownTables,
     Picture,
     chosen,
     completed,
     counts_of,
     in_board_order,
+    leaderboard_rows,
     left_out,
     names_axis,
     names_legend,
@@ -162,7 +164,7 @@ def _diagonal() -> dict[str, Any]:
 
 def relative_skill(projections: Projections, contest: str) -> Picture | None:
     """The scores of forecasts by quantiles beside those of others on the same questions."""
-    board_rows = {row["participant"]: row for row in projections.rows_of("leaderboard", contest)}
+    board_rows = {row["participant"]: row for row in leaderboard_rows(projections, contest)}
     if not _by_quantiles(projections, contest) or not FEWEST <= len(board_rows) <= MOST_COMPARED:
         return None
     table = projections.as_table("relative_skill", relative_skill_values(projections, contest, first=True))
@@ -204,7 +206,7 @@ _WIS_PARTS = ("dispersion", "underprediction", "overprediction")  # in the order
 
 def sharpness(projections: Projections, contest: str) -> Picture | None:
     """The parts of the mean WIS of forecasts by quantiles: how wide they are, and the penalties for missed answers."""
-    rows = projections.rows_of("leaderboard", contest) if _by_quantiles(projections, contest) else []
+    rows = leaderboard_rows(projections, contest) if _by_quantiles(projections, contest) else []
     means = mean_wis_parts(projections, contest, {row["participant"] for row in rows[:MOST_ROWS]}) if rows else {}
     if not means:
         return None
@@ -281,7 +283,7 @@ def log_scale(projections: Projections, contest: str) -> Picture | None:
         other = under_rules(alone, contest, structs.replace(rules, transform="log_shifted"))
     except Refused:  # values below 0 have no logarithm
         return None
-    picture = board(other, contest, "on this scale")
+    picture = board(KnownTables(other), contest, "on this scale")
     if picture is None:
         return None
     note = (

@@ -23,6 +23,7 @@ from forecast_ledger.replay.pages.pictures import (
     WIDTH,
     WORSE,
     Picture,
+    leaderboard_rows,
     left_out,
     names_axis,
     specify,
@@ -52,7 +53,7 @@ def by_task(field: str, projections: Projections, contest: str) -> Picture | Non
     """
     rules = projections.facts.contests[contest].opened.rules
     parts = dict(narrowed(projections.facts, contest, partial(_values, field)))
-    names = [row["participant"] for row in projections.rows_of("leaderboard", contest)] if len(parts) > 1 else []
+    names = [row["participant"] for row in leaderboard_rows(projections, contest)] if len(parts) > 1 else []
     if not FEWEST <= len(names) <= MOST_COMPARED:
         return None
     alone = Projections(replace(projections.facts, contests=parts), projections.chunk)
