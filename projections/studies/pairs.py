@@ -356,7 +356,7 @@ def _compared(pairs: Differences) -> Iterator[Pair]:
         [None if reason else interval for reason, interval in zip(withheld, intervals, strict=True)],
         pairs.statistics(plain)[:, 0].tolist(),
         *([0] * len(both),) * 2,
-        *_sequences(season, both, pairs.sums(plain), surprises(pairs.value, pairs.largest, both), apart),
+        *_sequences(pairs, plain),
     )
 
 
@@ -385,11 +385,14 @@ def _won_and_lost(
     return (sign > 0).sum(axis=1).tolist(), (sign < 0).sum(axis=1).tolist()
 
 
-def _sequences(
-    season: Season, both: BoolArray, sums: Near, squares: Near, apart: list[_Apart]
-) -> tuple[list[Ends], list[Ends]]:
-    """Return the bounds of each pair's mean that hold at every moment; None if scores have no bounds."""
+def _sequences(pairs: Differences, plain: Int64Array) -> tuple[list[Ends], list[Ends]]:
+    """Return the bounds of each pair's mean that hold at every moment; None if scores have no bounds.
+
+    plain: each unit once, shape (u, 1).
+    """
+    season, both = pairs.season, pairs.both
     if season.span is None:
         return [None] * len(both), [None] * len(both)
     questions = Bounded(season.span, season.weight * season.unit, season.rules.level_ppm)
-    return sequences(questions, both, sums, squares, apart)
+    squares = surprises(pairs.value, pairs.largest, both)
+    return sequences(questions, both, pairs.sums(plain), squares, pairs.apart)
