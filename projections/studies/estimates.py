@@ -414,6 +414,9 @@ def above_least(near: Near, pool: int, least: int, *, at_once: bool) -> tuple[Bo
 # --- Least squares in replicates: participants and questions have effects on scores, and questions are drawn again.
 
 
+Quotient = tuple[int, int]  # a numerator, and a denominator above 0
+
+
 class Design(NamedTuple):
     """Scores, shape (n,). owner: from 0 to people - 1. question: from 0 on. unit, weight: of each question, (q,)."""
 
@@ -437,7 +440,7 @@ class _Sums(NamedTuple):
     weights: Floats
 
 
-def refitted(design: Design, scores: list[Fraction], times: Int64Array) -> tuple[Near, BoolArray]:
+def refitted(design: Design, scores: list[Quotient], times: Int64Array) -> tuple[Near, BoolArray]:
     """Return the adjusted scores of each replicate, shape (p, b), and whether they are defined.
 
     They are if whoever has a score on what is drawn is connected by common questions. times: how often each unit is
@@ -465,13 +468,13 @@ def _weighted(times: Floats, sums: Floats) -> Floats:
     return weighted
 
 
-def _sums_by_unit(design: Design, scores: list[Fraction], units: int) -> tuple[_Sums, int]:
+def _sums_by_unit(design: Design, scores: list[Quotient], units: int) -> tuple[_Sums, int]:
     """Return the sums of each unit, and of how many floats a sum is made at most, so that few roundings add up.
 
     The matrix is A without signs out of its diagonal. Scores are integers in 2^-_BITS, which add up exactly.
     """
     owner, question, unit, weight, people = design
-    score = np.array([(each.numerator << _BITS) // each.denominator for each in scores], object)
+    score = np.array([(number << _BITS) // divisor for number, divisor in scores], object)
     count, row_unit, heavy = np.bincount(question), unit[question], floats(weight)
     total, size = np.zeros(len(count), object), np.bincount(question, np.abs(scaled(score, _BITS))) / count
     np.add.at(total, question, score)

@@ -4,10 +4,9 @@ The effects x of participants and y of questions solve Σ weight (x + y - score)
 questions are solved first: y is the mean of score - x. As many equations remain as there are participants.
 """
 
-from collections import defaultdict
 from fractions import Fraction
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, pairwise
 from math import gcd
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.adjusted_ranks import FINE, Refits, rank_sets_of_refits
 from forecast_ledger.projections.studies.clusters import units_of
-from forecast_ledger.projections.studies.estimates import Design, refitted
+from forecast_ledger.projections.studies.estimates import Design, Quotient, refitted
 from forecast_ledger.projections.studies.grounds import Grounds, standards_of
 from forecast_ledger.projections.studies.replicates import check_size
 from forecast_ledger.projections.studies.resampling import Drawn, Ends, drawn_ends
@@ -47,12 +46,12 @@ class AdjustedInterval(NamedTuple):
     ranks: Ends
 
 
-def _adjusted(design: Design, scores: list[Fraction], times: tuple[int, ...]) -> dict[int, Fraction]:
+def _adjusted(design: Design, scores: list[Quotient], times: tuple[int, ...]) -> dict[int, Fraction]:
     """Return the adjusted scores of the rows that are drawn, which common questions connect. times: by unit."""
     by_question: dict[int, dict[int, Fraction]] = {}
-    for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
+    for row, question, quotient in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
         if times[design.unit[question]]:
-            by_question.setdefault(question, {})[row] = score
+            by_question.setdefault(question, {})[row] = Fraction(*quotient)
     index = {row: number for number, row in enumerate(sorted({*chain.from_iterable(by_question.values())}))}
     matrix = [[Fraction(0)] * (len(index) + 1) for _ in index]
     means, whole = Fraction(0), 0
@@ -111,7 +110,7 @@ def adjusted_intervals(
         return intervals
     check_size(people, units.size, rules.replicates)
     codes, question = distinct(rows.question)
-    scores = [Fraction(*each) for each in time_weighted.points(rules, scored.questions, rows).terms(POINTS)]
+    scores = [*time_weighted.points(rules, scored.questions, rows).terms(POINTS)]
     weight = scored.questions.weight[codes]
     design = Design(owner, question, units.unit[codes], weight // gcd(*weight.tolist()), people)
     refits = _Refits(design, scores, units.times(seed, rules.replicates))
@@ -132,7 +131,7 @@ def adjusted_intervals(
 class _Refits:
     """Adjusted scores of the questions as they are, and then of replicates, 1e-9."""
 
-    def __init__(self, design: Design, scores: list[Fraction], times: Int64Array) -> None:
+    def __init__(self, design: Design, scores: list[Quotient], times: Int64Array) -> None:
         """times: how often each unit is drawn in each replicate, shape (b, u)."""
         self._times = np.concatenate([np.ones_like(times[:1]), times])
         self._near, self._defined = refitted(design, scores, self._times)
@@ -163,7 +162,7 @@ class _Refits:
         np.add.at(weights, design.unit, design.weight)
         for index in np.flatnonzero(design.owner == row).tolist():
             question = design.question[index]
-            sums[design.unit[question]] += int(design.weight[question]) * self._scores[index]
+            sums[design.unit[question]] += int(design.weight[question]) * Fraction(*self._scores[index])
         return sums, weights
 
     def of(self, rows: Int64Array, grounds: Grounds, sign: int) -> Refits:
@@ -178,22 +177,26 @@ class _Refits:
         return Refits(near, exact, self._alike[rows], grounds.clusters[rows], grounds.strata)
 
 
-def _alike(design: Design, scores: list[Fraction]) -> Int64Array:
-    """Return a number for each row; those with the same scores have the same number."""
-    every = defaultdict[int, dict[int, tuple[int, int]]](dict)  # hashes of fractions take more time
-    for row, question, score in zip(design.owner.tolist(), design.question.tolist(), scores, strict=True):
-        every[row][question] = score.as_integer_ratio()
-    codes: dict[frozenset[tuple[int, tuple[int, int]]], int] = {}
-    return int64_array([codes.setdefault(frozenset(every[row].items()), len(codes)) for row in range(design.people)])
+def _alike(design: Design, scores: list[Quotient]) -> Int64Array:
+    """Return a number for each row; those with the same number have the same scores, and with another, others or none.
+
+    Scores that are equal as fractions may be told apart, as they are if time is divided in other ways.
+    """
+    order = np.lexsort((design.question, design.owner))
+    ends = np.searchsorted(design.owner[order], np.arange(design.people + 1)).tolist()
+    codes: dict[tuple[bytes, tuple[Quotient, ...]], int] = {}
+    rows = (order[begin:end] for begin, end in pairwise(ends))
+    keys = ((design.question[own].tobytes(), tuple(map(scores.__getitem__, own.tolist()))) for own in rows)
+    return int64_array([codes.setdefault(key, len(codes)) for key in keys])
 
 
-def _finer(scores: list[Fraction]) -> NDArray[np.object_]:
+def _finer(scores: list[Quotient]) -> NDArray[np.object_]:
     """Return scores with guard digits: the units of 1 / FINER that they have, rounded down."""
-    return np.array([score.numerator * _FINER // score.denominator for score in scores], object)
+    return np.array([number * _FINER // divisor for number, divisor in scores], object)
 
 
 def _rounded(
-    design: Design, scores: list[Fraction], finer: NDArray[np.object_], times: tuple[int, ...]
+    design: Design, scores: list[Quotient], finer: NDArray[np.object_], times: tuple[int, ...]
 ) -> dict[int, int]:
     """Return what `_adjusted` returns, rounded half-even to 1 / FINE; numbers with guard digits decide, if they can."""
     drawn = np.flatnonzero(np.array(times)[design.unit[design.question]])

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.studies import estimates, refits
 from forecast_ledger.projections.studies.adjusted_ranks import FINE
-from forecast_ledger.projections.studies.estimates import Design
+from forecast_ledger.projections.studies.estimates import Design, Quotient
 from forecast_ledger.projections.studies.two_way import Cells, fit, fit_exactly
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.studies.test_adjusted_ranks import by_definition
@@ -99,14 +99,14 @@ def test_intervals_are_those_of_fits_to_what_is_drawn(name: str, weights: str, m
         assert {row["rank_set_low"] for row in rows if row["withheld"]} <= {None}
 
 
-def _random_design(rng: np.random.Generator, scale: int, over: int) -> tuple[Design, list[Fraction]]:
+def _random_design(rng: np.random.Generator, scale: int, over: int) -> tuple[Design, list[Quotient]]:
     """Return a design of four people, and scores of a scale; the weights of questions differ by up to a thousand."""
     answered = [(who, number) for number in range(24) for who in range(4) if rng.random() < 0.7]
     owner, question = (np.array(column, np.int64) for column in zip(*answered, strict=True))
     codes, question = np.unique(question, return_inverse=True)
     weight = rng.choice([1, 3, 1_000], len(codes))
     design = Design(owner, question.astype(np.int64), rng.integers(0, 5, len(codes)), weight, 4)
-    scores = [Fraction(int(rng.integers(-scale, scale + 1)), int(rng.integers(1, 1_000)) * over) for _ in answered]
+    scores = [(int(rng.integers(-scale, scale + 1)), int(rng.integers(1, 1_000)) * over) for _ in answered]
     return design, scores
 
 
@@ -118,7 +118,7 @@ def test_no_adjusted_score_is_farther_off_than_its_guard(scale: int, over: int) 
         design, scores = _random_design(rng, scale, over)
         drawn = rng.integers(0, 3, (12, 5))
         near, defined = estimates.refitted(design, scores, drawn)
-        largest = max(map(abs, scores))
+        largest = max(abs(Fraction(*score)) for score in scores)
         for column in np.flatnonzero(defined.any(axis=0)).tolist():
             exact = refits._adjusted(design, scores, tuple(drawn[column].tolist()))
             assert [*exact] == np.flatnonzero(defined[:, column]).tolist()
@@ -135,7 +135,7 @@ def test_a_replicate_is_fitted_if_common_questions_connect_all_who_are_in_it() -
         pairs = np.array([rng.choice(6, 2, replace=False) for _ in range(9)])
         design = Design(pairs.ravel(), np.repeat(np.arange(9), 2), np.arange(9), np.ones(9, np.int64), 6)
         drawn = rng.integers(0, 2, (40, 9))
-        _, defined = estimates.refitted(design, [Fraction(number) for number in range(18)], drawn)
+        _, defined = estimates.refitted(design, [(number, 1) for number in range(18)], drawn)
         for column, often in enumerate(drawn):
             links = [{*pair} for pair in pairs[often > 0].tolist()]
             parts = list[set[int]]()
@@ -170,7 +170,7 @@ def test_replicates_that_draw_the_same_are_fitted_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(estimates, "_ROUNDING", 2.0**-10)
     fitted, rounded = list[tuple[int, ...]](), refits._rounded
 
-    def counted(design: Design, scores: list[Fraction], finer: Any, times: tuple[int, ...]) -> dict[int, int]:
+    def counted(design: Design, scores: list[Quotient], finer: Any, times: tuple[int, ...]) -> dict[int, int]:
         fitted.append(times)
         return rounded(design, scores, finer, times)
 
