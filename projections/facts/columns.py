@@ -205,6 +205,12 @@ class Forecasts:
         inside = np.where(outcome > last, CHANCE, at_most) - below
         return np.where(numeric, inside, at_most * (CHANCE // PROBABILITY))
 
+    def packed(self, width: Int64Array) -> "Forecasts":
+        """Return the rows with no distributions but theirs. width: how many numbers each has, shape (n,)."""
+        start = np.cumsum(width) - width
+        index = np.repeat(self.start - start, width) + np.arange(int(width.sum()))
+        return replace(self, start=start, chances=self.chances[index])
+
     def rows(self, index: Int64Array | slice) -> "Forecasts":
         """Return these rows; they share the distributions."""
         return Forecasts(

@@ -362,14 +362,20 @@ def _answers(numbers: Numbers) -> _Answers:
     """Return the answer of each question."""
     answers, fine = [(0, 0, 1)] * len(numbers.spans), dict[int, tuple[int, int, int]]()
     for number, span in numbers.numeric_questions():
-        numerator, denominator = Fraction(numbers.values[number]).as_integer_ratio()
-        whole, rest = divmod(numerator * 10**span.decimals, denominator)
-        shared = gcd(rest, denominator)
-        answers[number] = whole, rest // shared, denominator // shared
-        if denominator // shared >= _NARROW:
+        answers[number] = whole, _, over = _in_units(numbers.values[number], span.decimals)
+        if over >= _NARROW:
             fine[number], answers[number] = answers[number], (whole, 0, _NARROW)
-    whole, part, over = np.array(answers, np.int64).reshape(-1, 3).T.copy()
-    return _Answers(whole, part, over, fine)
+    columns = np.array(answers, np.int64).reshape(-1, 3).T.copy()
+    return _Answers(columns[0], columns[1], columns[2], fine)
+
+
+@lru_cache(maxsize=65_536)
+def _in_units(value: str, decimals: int) -> tuple[int, int, int]:
+    """Return a value in 10^-decimals, as whole units and the numerator and denominator of the rest in lowest terms."""
+    numerator, denominator = Fraction(value).as_integer_ratio()
+    whole, rest = divmod(numerator * 10**decimals, denominator)
+    shared = gcd(rest, denominator)
+    return whole, rest // shared, denominator // shared
 
 
 def squared(numbers: Numbers) -> Int64Array:

@@ -51,7 +51,7 @@ OFTEN = 8  # intervals for each participant
 NO_LIMIT = 1 << 62
 _MINUTE = 60 * 10**6  # µs
 _OfConsensus = tuple[Int64Array, ...]  # twice its probability, and its kernel score, in each step; () if not scored
-CHUNK = 1 << 14  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
+CHUNK = 1 << 15  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
 
 class _Scored(NamedTuple):
@@ -115,7 +115,9 @@ def scored_forecasts(facts: Facts, rules: RuleSet, questions: Questions, shown: 
 
     shown: the names of reference forecasters; those of the consensus are not among the forecasts.
     """
-    made = joined(_made_on(facts, rules, questions), reference_forecasts(facts, rules, questions, shown))
+    made, stated = _made_on(facts, rules, questions), reference_forecasts(facts, rules, questions, shown)
+    if len(stated.position):
+        made = joined(made.packed(np.where(made.made, questions.width[made.question], 0)), stated)
     return _counted(facts, rules, questions, made)
 
 

@@ -11,6 +11,7 @@ samples Hamill (2001), doi:10.1175/1520-0493(2001)129<0550:IORHFV>2.0.CO;2, "Int
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -376,7 +377,8 @@ class IntervalScores(NamedTuple):
     has_median: BoolArray
 
 
-def is_symmetric(levels: Sequence[int]) -> bool:
+@lru_cache(maxsize=1_024)
+def is_symmetric(levels: tuple[int, ...]) -> bool:
     """Return whether levels, 1e-9, are those of central intervals: symmetric about 0.5, which may be one of them.
 
     >>> is_symmetric((250_000_000, 500_000_000, 750_000_000)), is_symmetric((250_000_000, 500_000_000))
