@@ -45,6 +45,7 @@ from forecast_ledger.projections.facts.filed_together import TOGETHER, file_toge
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
+_ENOUGH = 16  # events that are filed together: fewer are as quickly filed one by one
 _WITHIN_64_BITS = "numbers of at most 64 bits"
 
 
@@ -85,12 +86,15 @@ def file_events(
     facts: Facts, position: Sequence[int], several: Sequence[Any], rows: Callable[[slice], Sequence[Recorded]]
 ) -> ForecastPage | None:
     """File the events of the next page as `file_page` does. rows: returns their rows, or some of these."""
-    kinds = [*map(type, several)]
-    if not _FORECASTS.issuperset(kinds):
-        _file_others(facts, position, several, kinds, rows)
-    forecasts = []
-    if not _FORECASTS.isdisjoint(kinds):
-        forecasts = [*compress(rows(slice(None)), map(_FORECASTS.__contains__, kinds))]
+    forecasts = list[Recorded]()
+    if _FORECASTS.isdisjoint(map(type, several)):
+        _file_others(facts, position, several, rows)
+    else:
+        page = rows(slice(None))
+        forecasts = [row for row in page if type(row.event) in _FORECASTS]
+        if len(forecasts) < len(page):
+            others = [row for row in page if type(row.event) not in _FORECASTS]
+            _file_others(facts, [row.position for row in others], [row.event for row in others], others.__getitem__)
     facts.as_of = position[-1]
     facts.books.clock = max(facts.books.clock, *[event.at for event in several])
     try:
@@ -101,20 +105,18 @@ def file_events(
 
 
 def _file_others(
-    facts: Facts,
-    position: Sequence[int],
-    several: Sequence[Any],
-    kinds: Sequence[type],
-    rows: Callable[[slice], Sequence[Recorded]],
+    facts: Facts, position: Sequence[int], several: Sequence[Any], rows: Callable[[slice], Sequence[Recorded]]
 ) -> None:
-    """File the events other than forecasts, which are those of a page with their types. Raises Corrupt."""
-    together = np.fromiter(map(TOGETHER.__contains__, kinds), bool, len(kinds))
-    for begin, end in pairwise([*run_starts(together).tolist(), len(kinds)]):
-        if together[begin] and file_together(facts, position[begin:end], several[begin:end]):
-            continue
-        for recorded in rows(slice(begin, end)):
-            if type(recorded.event) not in _FORECASTS:
+    """File events other than forecasts: together where enough of them follow one another. Raises Corrupt."""
+    done, others = 0, (index for index, event in enumerate(several) if type(event) not in TOGETHER)
+    for before, end in pairwise((-1, *others, len(several))):
+        begin = before + 1
+        if end - begin >= _ENOUGH:
+            for recorded in rows(slice(done, begin)):
                 _file_event(facts, recorded)
+            done = end if file_together(facts, position[begin:end], several[begin:end]) else begin
+    for recorded in rows(slice(done, len(several))):
+        _file_event(facts, recorded)
     facts.books.settle_moves()
 
 
