@@ -82,7 +82,7 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
     among = {*(participants if compared is None else compared)}
     chosen = None if only is None else {*chain.from_iterable(only.values())}
-    scored_questions = [*_question_scores(rules, _among(scored, among, chosen), participants)]
+    scored_questions = [*_question_scores(rules, _among(scored, among, chosen), participants, only)]
     scored_questions.sort(key=lambda one: questions.answers[one.question].question.question)
     imputed = missing_scores(rules, questions, scored.rows, consensus)
     numbered = [*enumerate(scored_questions)]
@@ -180,14 +180,20 @@ def _among(scored: ContestScores, people: Collection[int], only: Collection[int]
     return scored._replace(rows=rows.rows(np.flatnonzero(kept)))
 
 
-def _question_scores(rules: RuleSet, scored: ContestScores, shown: Sequence[int]) -> Iterator[_QuestionScores]:
-    """Yield the questions with scores, and the scores of the participants who are shown."""
+def _question_scores(
+    rules: RuleSet, scored: ContestScores, shown: Sequence[int], only: Mapping[int, Collection[int]] | None
+) -> Iterator[_QuestionScores]:
+    """Yield the questions with scores, and the scores of the participants who are shown; only: as of `reviews`."""
     questions, (order, alike) = scored.questions, _in_order(rules, scored)
     rows = scored.rows.rows(order)
     starts = run_starts(rows.question)
     counts = np.diff(starts, append=len(order))
     middles = (_exact(rules, questions, rows.rows(starts + at)) for at in (counts // 2, (counts - 1) // 2))
     kept = np.flatnonzero(np.isin(rows.participant, int64_array(shown)))
+    if only is not None:
+        count = len(questions.code)
+        pairs = int64_array([who * count + index for who in shown for index in only.get(who, ())])
+        kept = kept[np.isin(rows.participant[kept] * count + rows.question[kept], pairs)]
     number, run = (np.searchsorted(each, kept, "right") - 1 for each in (starts, alike))
     before, after = alike[run] - starts[number], (starts + counts)[number] - np.append(alike, len(order))[run + 1]
     some, by_question = rows.rows(kept), [dict[int, tuple[Fraction, int, int, int]]() for _ in starts]
