@@ -332,9 +332,9 @@ def _shape(fitted: _Fitted, peeled: Peeled, entry: _Entry) -> tuple[set[int], Fr
             apart += scores[question] - theirs[question]
             code, scores = other, theirs
         questions = peeled.questions[code]
-    weight = dict(zip(fitted.part.cells.question.tolist(), fitted.part.cells.weight.tolist(), strict=True))
+    weight = {each: int(fitted.scored.group.questions.weight[each]) for each in questions}
     total = sum((weight[each] * scores[each] for each in questions), Fraction(0))
-    mean = Fraction(total, sum(weight[each] for each in questions) or 1)
+    mean = Fraction(total, sum(weight.values()) or 1)
     return questions or {-1 - code}, apart + mean
 
 

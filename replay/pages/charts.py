@@ -468,21 +468,21 @@ def coverage(projections: Projections, contest: str) -> Picture | None:
 def _cover(scores: Table, participants: Sequence[str], columns: Sequence[Sequence[str]]) -> list[Row]:
     """Return the mean coverage of each participant on the questions of each column. scores: of that table."""
     column = {question: number for number, questions in enumerate(columns) for question in questions}
-    shares = plain_values(scores.numbers("coverage"))
-    rows = zip(*(plain_values(scores.ids(name)) for name in ("participant", "question")), shares, strict=True)
-    sums: dict[tuple[str, int], float] = {}
-    for participant, question, share in rows:
-        if question in column:  # else it has no weight
-            key = (participant, column[question])
-            sums[key] = sums.get(key, 0) + share / POINTS
+    row = {name: number * len(columns) for number, name in enumerate(participants)}
+    who, question = scores.ids("participant"), scores.ids("question")
+    begins = int64_array([row.get(label, -1) for label in who.labels])[who.codes]
+    places = int64_array([column.get(label, -1) for label in question.labels])[question.codes]  # -1: it has no weight
+    kept = np.flatnonzero((begins >= 0) & (places >= 0))
+    shares = int64_array([*plain_values(scores.numbers("coverage"))])[kept] / POINTS
+    sums = iter(np.bincount((begins + places)[kept], shares, len(row) * len(columns)).tolist())
     return [
         {
-            "participant": who,
+            "participant": name,
             "questions": questions[0] if len(questions) == 1 else f"{questions[0]} to {questions[-1]}",
-            "coverage": f"{sums.get((who, number), 0) / len(questions):.3f}",
+            "coverage": f"{next(sums) / len(questions):.3f}",
         }
-        for who in participants
-        for number, questions in enumerate(columns)
+        for name in participants
+        for questions in columns
     ]
 
 
