@@ -71,7 +71,10 @@ class Audit:
 
     def decide(self, page: Sequence[Recorded]) -> Sequence[Recorded]:
         """Decide the commands that certainly end in the next rows; return their rows. `pages` decides the last one."""
-        pending, start, end = self._pending, 0, len(page)
+        pending, start = self._pending, 0
+        if len(pending) == 1:  # most often a forecast, which is checked quickly
+            pending, page = [], [*pending, *page]
+        end = len(page)
         if pending:
             start = _until_another(page, 0, pending[0].command_id)
             pending += page[:start]

@@ -35,12 +35,12 @@ from forecast_ledger.ledger.model.log import Recorded, fingerprints
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> the part of its numbers in its content; None if not accepted.
-_Form = Callable[[ForecastMade, bool], str | None]
+_Form = Callable[[ForecastMade, bool], str | int | None]
 QuestionForm = tuple[str, _Form]  # the id of a question as JSON, and its form
 # A forecast alone in its command, of which `ForecastForms.say` is true, by a digest of its normal form: its question
 # and participant, when it is made, µs, the id of its command, and its log position.
 PlainForecast = tuple[str, str, int, str, int]
-_Content = tuple[str, str, int | str, str]  # of a forecast: question and participant, as JSON, instant, numbers
+_Content = tuple[str, str, int | str, str | int]  # of a forecast: question and participant, as JSON, instant, numbers
 _Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
 _LENGTHS = {*range(1, ID_LENGTH + 1)}  # of ids
 _STAMPED = "null"  # in place of an instant that the ledger has stamped
@@ -61,38 +61,30 @@ class ForecastForms:
         return self._forms.get(name) or self._forms.setdefault(name, (_json(name), _form(question)))
 
     def say(self, rows: Sequence[Recorded], forms: Sequence[QuestionForm | None]) -> list[bool | None]:
-        """Return of each row whether the digest of its command is that of its forecast.
+        """Return of each forecast whether the digest of its command is that of its content.
 
         rows: all of them of the normal form, or none. forms: of their questions. None for a row without a form, and for
-        one that is no forecast, or one that the decider might not record even if the question takes it. The command of
-        a row may have more events than this one.
+        one that the decider might not record even if the question takes it. The command of a row may have more events
+        than this one.
         """
         is_normal, ids = bool(rows) and rows[0].normal is True, _valid_ids([recorded.command_id for recorded in rows])
-        contents = [
-            None if form is None or recorded.command_id not in ids else self._content(recorded, form, is_normal)
-            for recorded, form in zip(rows, forms, strict=True)
-        ]
-        digests = iter(_digests([content for content in contents if content is not None], is_normal))
-        return [
-            None
-            if content is None
-            else next(digests) == recorded.command or _is_unstamped(recorded, content, is_normal)
-            for recorded, content in zip(rows, contents, strict=True)
-        ]
-
-    def _content(self, recorded: Recorded, form: QuestionForm, is_normal: bool) -> _Content | None:
-        """Return the content of a forecast on the question with this form, stamped if it may be; None as in `say`."""
-        event, (question, numbers_of) = recorded.event, form
-        if type(event) is not ForecastMade or event.attestation is not None or recorded.provenance is not UNSET:
-            return None
-        at = event.at
-        if event.until is not None or event.points is not None or event.normalized is not None or at < FIRST_INSTANT:
-            return None
-        numbers = numbers_of(event, is_normal)
-        participant = self._participants.get(event.participant) or self._participant(event.participant)
-        if numbers is None or not participant:
-            return None
-        return question, participant, _STAMPED if at == recorded.recorded_at else at, numbers
+        participants, contents, asked = self._participants, list[_Content](), list[int]()
+        for index, (recorded, form) in enumerate(zip(rows, forms, strict=True)):
+            event: Any = recorded.event
+            if form is None or recorded.provenance is not UNSET or recorded.command_id not in ids:
+                continue
+            if not event.attestation is event.until is event.points is event.normalized is None:
+                continue
+            at, who, (question, numbers_of) = event.at, event.participant, form
+            numbers, participant = numbers_of(event, is_normal), participants.get(who) or self._participant(who)
+            if numbers is None or not participant or at < FIRST_INSTANT:
+                continue
+            contents.append((question, participant, _STAMPED if at == recorded.recorded_at else at, numbers))
+            asked.append(index)
+        said: list[bool | None] = [None] * len(rows)
+        for index, content, digest in zip(asked, contents, _digests(contents, is_normal), strict=True):
+            said[index] = digest == rows[index].command or _is_unstamped(rows[index], content, is_normal)
+        return said
 
     def _participant(self, participant: str) -> str:
         """Return an id as JSON; empty if it is not valid."""
@@ -137,6 +129,8 @@ class ForecastCheck:
         note_lossy: called with the position of one whose digest, of the first form, cannot be rebuilt. Return how many
         were applied.
         """
+        if type(rows[begin].event) is not ForecastMade:
+            return 0
         taking, several, count = self._taking, self._state.several_ids(), 0
         beside = islice(rows, begin, None), islice(rows, begin + 1, None), self._said_from(rows, begin)
         for recorded, after, said in zip(*beside, strict=False):
@@ -249,14 +243,14 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _binary(event: ForecastMade, is_normal: bool) -> str | None:
+def _binary(event: ForecastMade, is_normal: bool) -> str | int | None:
     chances = event.probabilities
     if event.cdf or event.quantiles or event.samples or len(chances) != 2:
         return None
     yes, no = chances
     if not 0 <= yes <= PROBABILITY or yes + no != PROBABILITY:
         return None
-    return probability_content(yes, is_normal)
+    return yes if is_normal else probability_content(yes, is_normal)
 
 
 def _probabilities(outcomes: tuple[str, ...]) -> _Form:

@@ -156,7 +156,16 @@ def cdf_content(heights: Sequence[int], is_normal: bool) -> str:
 
 def measures_content(field: str, measures: Iterable[int], decimals: int) -> str:
     """Return the part of quantiles or samples, given in 10^-decimals; it is the same in both forms."""
-    return f"{_BEFORE[field]}[{','.join([_number_text(units, decimals) for units in measures])}]"
+    if decimals > -_SMALL:
+        return f"{_BEFORE[field]}[{','.join([_number_text(units, decimals) for units in measures])}]"
+    unit = 10**decimals
+    texts = [
+        f'"{units // unit}{_fraction(units % unit, decimals)}"'
+        if units > 0 and units % unit
+        else _shortest_text(units, decimals)
+        for units in measures
+    ]
+    return f"{_BEFORE[field]}[{','.join(texts)}]"
 
 
 def _number_text(units: int, decimals: int) -> str:
@@ -169,6 +178,12 @@ def _number_text(units: int, decimals: int) -> str:
         if fraction := digits[whole:].rstrip("0"):
             return f'"{digits[:whole]}.{fraction}"'
     return _shortest_text(units, decimals)
+
+
+@lru_cache(maxsize=65_536)
+def _fraction(units: int, decimals: int) -> str:
+    """Return the digits of units * 10^-decimals, which is below 1, from the point on, without zeros at their end."""
+    return f".{units:0{decimals}}".rstrip("0")
 
 
 @lru_cache(maxsize=65_536)

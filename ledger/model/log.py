@@ -362,6 +362,11 @@ def compute_digest(row: bytes) -> str:
     return sha256(row[:-_SEAL]).hexdigest()
 
 
+def compute_digests(rows: Iterable[bytes]) -> list[str]:
+    """Return the digest of each row, as `compute_digest` does."""
+    return [sha256(row[:-_SEAL]).hexdigest() for row in rows]
+
+
 def stated_digest(row: bytes) -> str:
     """Return the digest that a row states; "none" if its last bytes are not those of a digest.
 
@@ -465,7 +470,7 @@ def _decode_next(row: bytes, before: Checkpoint) -> Recorded:
 
 def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoint) -> Checkpoint:
     """Return the checkpoint of the last row. Raises Corrupt at the first row that does not follow the one before."""
-    digests = [sha256(row[:-_SEAL]).hexdigest() for row in rows]
+    digests = compute_digests(rows)
     if (
         digests == [recorded.digest for recorded in records]
         and [before.digest, *digests[:-1]] == [recorded.previous for recorded in records]

@@ -56,7 +56,7 @@ class RowChecker:
             page = log.decode_rows(rows)
         except UNREADABLE:
             return []
-        digests = [*map(log.compute_digest, rows)]
+        digests = log.compute_digests(rows)
         clock = [self.recorded_at, *(decoded.recorded_at for decoded in page)]
         first = self.last.position + 1
         if (

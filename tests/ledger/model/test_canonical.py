@@ -647,8 +647,10 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
     st.integers(0, 12),
 )
 def test_the_quick_way_writes_numbers_in_canonical_form(units: int, places: int) -> None:
-    """Both ways use the shortest decimal text."""
-    assert _number_text(units, places) == f'"{shortest_text(Decimal(units).scaleb(-places))}"'
+    """Both ways use the shortest decimal text, of a number alone and of those of a forecast."""
+    text = f'"{shortest_text(Decimal(units).scaleb(-places))}"'
+    assert _number_text(units, places) == text
+    assert measures_content("samples", [units, 5], places).endswith(f"[{text},{_number_text(5, places)}]")
 
 
 @pytest.mark.parametrize("at", [None, 1_772_323_200_000_000])
