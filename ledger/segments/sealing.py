@@ -36,8 +36,8 @@ from forecast_ledger.ledger.segments.segment_files import (
     SegmentManifest,
     check_file,
     check_same_log,
-    check_statements,
     describe_file,
+    read_checked,
     read_columns,
     read_manifest,
     says,
@@ -376,8 +376,7 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
 
     Equal digests mean equal bytes. Rows of a listed segment, which were checked, have the same columns as there.
     """
-    check_statements(folder, segment)
-    columns, listed, before = read_columns(folder, segment), unwritten.listed, unwritten.before
+    columns, listed, before = read_checked(folder, segment), unwritten.listed, unwritten.before
     if listed is not None:
         if not _has_rows_of(columns, folder, listed):
             raise Corrupt(segment.first, f"the rows up to {listed.last} are not as they were sealed", "store")
@@ -403,15 +402,25 @@ def _has_rows_of(columns: SegmentColumns, folder: Path, listed: Segment) -> bool
         check_file(folder, file, listed.first)
     names = {name for schema in schemas() for name in schema.names}
     keys = read_columns(folder, listed, without=names - {"position", "place"})
-    orders = [[_log_order(table, listed.last) for table in tables] for tables in (columns, keys)]
+    orders = [_same_order(*tables, listed.last) for tables in zip(columns, keys, strict=True)]
     for name in sorted(names):
-        tables = zip(columns, read_columns(folder, listed, without=names - {name}), *orders, strict=True)
-        for table, other, rows, others in tables:
-            if name in other.schema.names and not _plain(table[name].take(rows)).equals(
-                _plain(other[name].take(others))
-            ):
+        tables = zip(columns, read_columns(folder, listed, without=names - {name}), orders, strict=True)
+        for table, other, (rows, others) in tables:
+            if name in other.schema.names and not _are_equal(_taken(table[name], rows), _taken(other[name], others)):
                 return False
     return True
+
+
+def _same_order(table: Any, other: Any, last: int) -> tuple[Any, Any]:
+    """Return the numbers of the rows up to a log position in two tables, in one order. None: of all rows.
+
+    Mostly the other table has no later rows, and the same order: then that is not the order of the log.
+    """
+    rows = np.flatnonzero(integers(table["position"]) <= last)
+    keys = [name for name in ("position", "place") if name in other.schema.names]
+    if all(np.array_equal(integers(table[name])[rows], integers(other[name])) for name in keys):
+        return None if len(rows) == len(table) else row_numbers(rows), None
+    return _log_order(table, last), _log_order(other, last)
 
 
 def _log_order(table: Any, last: int) -> Any:
@@ -419,6 +428,15 @@ def _log_order(table: Any, last: int) -> Any:
     position = integers(table["position"])
     order = np.lexsort([integers(table[name]) for name in ("place", "position") if name in table.schema.names])
     return row_numbers(order[: np.searchsorted(position[order], last, "right")])
+
+
+def _taken(column: Any, rows: Any) -> Any:
+    return column if rows is None else column.take(rows)
+
+
+def _are_equal(column: Any, other: Any) -> bool:
+    """Return whether two columns have the same values, with any dictionaries."""
+    return bool(column.equals(other) or _plain(column).equals(_plain(other)))
 
 
 def _plain(column: Any) -> Any:

@@ -360,26 +360,56 @@ def check_statements(folder: Path, segment: Segment) -> None:
     Memory holds a row group; and the columns that are counted, if the segment keeps their counts, which are compared.
     Raises Corrupt at its first log position, also what `read_columns` raises.
     """
-    entries = (segment.forecasts, segment.others, segment.quotes, segment.counts)
-    for entry, schema in zip(entries, (*schemas(), counts_schema()), strict=True):
-        if entry is not UNSET:
-            with _opened(folder, entry, schema, segment.first) as file:
-                columns = pyarrow().schema([schema.field(name) for name in file.parquet.schema_arrow.names])
-                check_footer(file.bytes, columns, _row_groups(file, columns))
+    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
+        _check_file(folder, entry, schema, segment.first)
     if segment.counts is not UNSET:
         schema, *_ = schemas()
-        forecasts = _read_file(folder, segment.forecasts, schema, segment.first, _UNCOUNTED)
-        expected = count_forecasts(forecasts)
-        if expected is None or not expected.equals(_read_file(folder, segment.counts, counts_schema(), segment.first)):
-            raise _other_counts(segment)
+        _check_counts(folder, segment, _read_file(folder, segment.forecasts, schema, segment.first, _UNCOUNTED))
 
 
-def _row_groups(file: "_Opened", schema: Any) -> Iterator[Any]:
-    """Return the rows of each row group. Raises ValueError: together they are too many for the file."""
+def read_checked(folder: Path, segment: Segment) -> SegmentColumns:
+    """Return the columns of a segment, after the checks of `check_statements`. Raises what that raises."""
+    tables = []
+    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
+        groups = [no_rows(schema)]
+        _check_file(folder, entry, schema, segment.first, groups.append)
+        tables.append(pyarrow().concat_tables(groups).unify_dictionaries())
+    if segment.counts is not UNSET:
+        _check_counts(folder, segment, tables[0])
+    return SegmentColumns(*tables)
+
+
+def _check_counts(folder: Path, segment: Segment, forecasts: Any) -> None:
+    """Check the file of the counts of forecasts. Raises Corrupt: they are not those of these forecasts."""
+    groups = [no_rows(counts_schema())]
+    _check_file(folder, segment.counts, counts_schema(), segment.first, groups.append)
+    expected = count_forecasts(forecasts)
+    if expected is None or not expected.equals(pyarrow().concat_tables(groups)):
+        raise _other_counts(segment)
+
+
+def _check_file(
+    folder: Path,
+    entry: SegmentFile | UnsetType,
+    schema: Any,
+    position: int,
+    keep: Callable[[Any], None] = lambda _: None,
+) -> None:
+    """Check what a file of a segment, if there is one, states about its rows. keep: is called with each row group."""
+    if entry is not UNSET:
+        with _opened(folder, entry, schema, position) as file:
+            columns = pyarrow().schema([schema.field(name) for name in file.parquet.schema_arrow.names])
+            check_footer(file.bytes, columns, _row_groups(file, schema, columns.names, keep))
+
+
+def _row_groups(file: "_Opened", schema: Any, names: list[str], keep: Callable[[Any], None]) -> Iterator[Any]:
+    """Yield the columns of each row group that the file has. Raises ValueError: they are too many for the file."""
     file.sizes.rows_together(file.bytes)
     total = 0
     for group in range(file.parquet.num_row_groups):
         table = _read(file, schema, (), [group])
+        keep(table)
+        table = table.select(names)
         total += sum(decoded_bytes(chunk) for column in table.columns for chunk in column.chunks)
         file.sizes.check(total)
         yield table

@@ -14,7 +14,6 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, NewRows, Recorded
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS, Sealing, appending
-from forecast_ledger.ledger.segments.segment_files import check_file, read_columns
 from forecast_ledger.ledger.storing import kept_states
 from forecast_ledger.ledger.storing.database import Fault, Rows, StoredRows
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
@@ -55,11 +54,11 @@ def appended(
         rows = _AppendedRows(folder, name, target)
         store, known, begun = StoredLog(rows, name), WriterState(), target.manifest
         is_news = False  # the rows of the last segment, which are in this state, were checked
-        if begun.segments:
+        if (listed := rows.listed) is not None:
             kept = kept_states.load(store, SealedLog(folder, name))
-            known = kept or _known_before_last(folder, name, StoredLog(SegmentRows(folder, name), name))
+            known = kept or _known_before_last(folder, name, StoredLog(listed, name))
             if target.end != begun.end:  # the last segment is not full
-                _resume(folder, target, is_checked=kept is not None)
+                _resume(target, listed, is_checked=kept is not None)
                 is_news = kept is None
         with Ledger(store, clock, prizes, known) as ledger:
             yield ledger
@@ -68,16 +67,16 @@ def appended(
                 ledger._keep_sealed(target.manifest)
 
 
-def _resume(folder: Path, target: Sealing, *, is_checked: bool) -> None:
+def _resume(target: Sealing, listed: SegmentRows, *, is_checked: bool) -> None:
     """Go on with the last segment, which is not full. Raises Corrupt: a file or a row of it was changed.
 
     is_checked: its rows were checked before a state of the same files was kept.
     """
     segment = target.manifest.segments[-1]
-    for file in segment.files:  # first: pyarrow ends the process at some damage
-        check_file(folder, file, segment.first)
-    columns = read_columns(folder, segment)
-    if not is_checked:
+    columns = listed.columns(segment)
+    if is_checked:
+        listed.close()  # its rows are seldom read
+    else:
         deque(checked_rows(columns, segment, segment.before), 0)
     target.resume(columns)
 
@@ -119,7 +118,7 @@ class _AppendedRows(Rows):
 
     def __init__(self, folder: Path, name: str, target: Sealing) -> None:
         self.location, self._folder, self._name, self._target = str(folder), folder, name, target
-        self._listed, self._manifest = self._open(), target.manifest
+        self.listed, self._manifest = self._open(), target.manifest
         self.identity = str(folder.resolve())
         self._using, self._has_failed = RLock(), False
 
@@ -145,9 +144,9 @@ class _AppendedRows(Rows):
 
     def _rows_from(self, position: int, limit: int) -> list[bytes]:
         if self._manifest is not self._target.manifest:
-            self._listed, self._manifest = self._open(), self._target.manifest
-        if self._listed is not None and position <= self._manifest.end.position:
-            return [row for _, row in self._listed.select(position - 1, limit)]
+            self.listed, self._manifest = self._open(), self._target.manifest
+        if self.listed is not None and position <= self._manifest.end.position:
+            return [row for _, row in self.listed.select(position - 1, limit)]
         return self._target.rows_from(position)[:limit]
 
     def newest(self) -> int:
@@ -158,7 +157,7 @@ class _AppendedRows(Rows):
         return iter([self._name])
 
     def faults(self) -> Iterator[Fault]:
-        return iter(()) if self._listed is None else self._listed.faults()
+        return iter(()) if self.listed is None else self.listed.faults()
 
     def turn(self) -> AbstractContextManager["_AppendedRows"]:
         """See `Rows`: nobody else has a turn while the folder is locked."""
@@ -173,6 +172,7 @@ class _AppendedRows(Rows):
     def finish(self) -> None:
         """List all rows."""
         with self._writing():
+            self.close()  # memory is needed for other columns
             self._target.finish()
 
     @contextmanager
@@ -189,5 +189,5 @@ class _AppendedRows(Rows):
                 raise
 
     def close(self) -> None:
-        if self._listed is not None:
-            self._listed.close()
+        if self.listed is not None:
+            self.listed.close()

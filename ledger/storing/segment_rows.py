@@ -48,7 +48,7 @@ class SegmentRows(Rows):
             raise Absent(f"{self.location}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
         self.manifest, self._segments = manifest, manifest.segments
         self._ends = [segment.last for segment in self._segments]
-        self._columns = lru_cache(maxsize=1)(self._read_columns)
+        self.columns = lru_cache(maxsize=1)(self._read_columns)
         self._page: tuple[int, list[bytes]] = 1, []  # the log position of its first row, and rows rebuilt last
         self._following = iter(list[list[bytes]]())  # the pages after it
         self._bound = self.newest()
@@ -111,7 +111,7 @@ class SegmentRows(Rows):
 
     def close(self) -> None:
         """Forget the columns."""
-        self._columns.cache_clear()
+        self.columns.cache_clear()
         self._forget_page()
 
     def _forget_page(self) -> None:
@@ -141,7 +141,7 @@ class SegmentRows(Rows):
         """Yield pages of rows, the first from `_start_of(position)` on. Raises Corrupt."""
         number, start = bisect_left(self._ends, position), self._start_of(position)
         for segment in self._segments[number:]:
-            columns, before = self._columns(segment), segment.before
+            columns, before = self.columns(segment), segment.before
             if start > segment.first:
                 before = _mark(segment, start - 1)
             for end in (self._bound, segment.last) if start <= self._bound < segment.last else (segment.last,):
