@@ -1,9 +1,11 @@
 """The commands that write a log and its tables as files, seal it, and import an exported log."""
 
 import signal
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from os import fspath
 from pathlib import Path
 from types import FrameType
@@ -111,20 +113,13 @@ def export(
         _export_hub(write, fspath(log), out, View(wide=wide), as_of, name, force=force)
         return
     names = None if tables is None else _table_names(tables)
+    if form == "sqlite":
+        _import_sqlite_utils()
     try:
-        with progress("read") as on_progress:
+        with progress("read") as watch:
             cut = parse_cut(as_of)
             manifest = exported(
-                log,
-                out,
-                form,
-                name,
-                cut,
-                tables=names,
-                force=force,
-                floats=floats,
-                memory=memory,
-                on_progress=on_progress,
+                log, out, form, name, cut, tables=names, force=force, floats=floats, memory=memory, on_progress=watch
             )
     except FileExistsError as error:
         fail(str(error), USAGE)
@@ -137,6 +132,17 @@ def export(
     for note in manifest.notes:
         say(note)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
+
+
+def _import_sqlite_utils() -> None:
+    """Import sqlite-utils as if pandas were not installed: it would import that, for a type that no table has."""
+    if "pandas" in sys.modules:
+        return
+    sys.modules["pandas"] = None  # type: ignore[assignment] # so that to import it is an ImportError
+    try:
+        import_module("sqlite_utils")
+    finally:
+        del sys.modules["pandas"]
 
 
 def _form_of(out: Path) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +45,23 @@ def test_the_name_of_an_export_says_its_format(log: str, tmp_path: Path, name: s
     assert (
         json.loads(run("import", str(out), str(tmp_path / "copy.db"), "--format", "json").stdout)[0]["appended"] == 34
     )
+
+
+def test_an_export_to_sqlite_does_not_import_pandas(log: str, tmp_path: Path) -> None:
+    """It would take most of the time of a short export; a program that goes on can import it all the same."""
+    (tmp_path / "pandas.py").write_text("imported = True")
+    script = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from click.testing import CliRunner
+from forecast_ledger.__main__ import main
+arguments = ["export", {log!r}, {str(tmp_path / "out.db")!r}]
+print(CliRunner().invoke(main, arguments).exit_code, "pandas" in sys.modules, "sqlite_utils" in sys.modules)
+import pandas
+print(pandas.imported)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False", "True", "True"]
 
 
 def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:
