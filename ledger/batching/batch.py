@@ -410,19 +410,21 @@ class Batch:
         end = self._accept_quick(quick, remaining, begin, recorded_numbers)
         if begin in {end, len(ids)}:
             return end
-        new_ids, commands, events = ids[begin:end], quick.command[begin:end], [*quick.event[begin:end]]
-        for at, numbers in recorded_numbers.items():
-            events[at - begin] = log.with_numbers(events[at - begin], *numbers)
-        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, commands, events)
+        new_ids, new = ids[begin:end], quick.part(begin, end)
+        events = new.event
+        if of := recorded_numbers:
+            written = enumerate(events, begin)
+            events = [log.with_numbers(event, *of[at]) if at in of else event for at, event in written]
+        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, new.command, events)
         span = range(self.position + 1, self.position + len(rows) + 1)
         fields = ForecastFields(
             recorded_at=self.recorded_at,
             command_ids=new_ids,
-            commands=commands,
-            at=cast("Sequence[int]", quick.at[begin:end]),
-            question=quick.question[begin:end],
-            participant=quick.participant[begin:end],
-            units=quick.units[begin:end],
+            commands=new.command,
+            at=cast("Sequence[int]", new.at),
+            question=new.question,
+            participant=new.participant,
+            units=new.units,
             measured={at - begin: numbers for at, numbers in recorded_numbers.items()},
         )
         self.rows.append(NewRows(self.position + 1, _FORECAST, rows, fields))
@@ -430,7 +432,7 @@ class Batch:
         self._is_whole = len(rows) == len(ids)
         if self._hashed is None or not self._is_whole:
             self._new += new_ids
-            recorded = map(RecordedCommand, quick.fingerprints(begin, end), span, span)
+            recorded = map(RecordedCommand, new.fingerprints(), span, span)
             self.commands.recent.update(zip(new_ids, recorded, strict=True))
         outcomes += map(Receipt, new_ids, span, span)
         return end
@@ -456,10 +458,10 @@ class Batch:
             last = standing.get(participant)
             if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
                 return begin + len(lasts)
-            if taken is not None and measures is not None and (units := taken.units(*measures)) is not None:
+            if taken is not None or measures is not None:
+                if taken is None or measures is None or (units := taken.units(*measures)) is None:
+                    return begin + len(lasts)
                 numbers[begin + len(lasts)] = taken.field, units
-            elif taken is not None or measures is not None:
-                return begin + len(lasts)
             replaced(last)
             standing[participant] = at
         return None

@@ -93,6 +93,11 @@ class QuickForecasts(NamedTuple):
         ]
         return self._replace(at=at, event=events)
 
+    def part(self, begin: int, end: int | None) -> "QuickForecasts":
+        """Return some of the forecasts."""
+        whole = begin == 0 and end is None
+        return self if whole else QuickForecasts(*(column[begin:end] for column in self))  # type: ignore[arg-type]
+
     def fingerprints(self, begin: int = 0, end: int | None = None) -> list[str]:
         """Return the fingerprint of each command's content, with which the text that names it ends."""
         return [text[-32:] for text in self.command[begin:end]]
@@ -314,7 +319,7 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
         given, measures = _measures(field, numbers, faults)
         events = log.forecast_heads(texts_of_at, question_texts, by)
     contents = forecast_contents(question_texts, by, texts_of_at, given)
-    named = log.command_texts(commands, map(log.fingerprint, contents))
+    named = log.command_texts(commands, contents)
     begins: list[int | None] = [*ats]
     for index in faults:
         begins[index] = None

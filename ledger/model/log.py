@@ -119,6 +119,8 @@ class ForecastFields(NamedTuple):
 
     def part(self, begin: int, end: int) -> "ForecastFields":
         """Return those of some of the rows."""
+        if begin == 0 and end == len(self.at):
+            return self
         some = {name: getattr(self, name)[begin:end] for name in self._fields[1:-1]}
         measured = {at - begin: numbers for at, numbers in self.measured.items() if begin <= at < end}
         return self._replace(**some, measured=measured)
@@ -184,12 +186,15 @@ def digest_bytes(digest: str) -> bytes:
     return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
-def command_texts(ids: Iterable[str], fingerprints: Iterable[str]) -> list[str]:
+def command_texts(ids: Iterable[str], contents: Iterable[bytes]) -> list[str]:
     """Return the part of each row that names its command, up to the digest of the row before it. ids: as JSON.
 
-    It ends with the fingerprint.
+    contents: of the commands. It ends with the fingerprint.
     """
-    return [f"{_COMMAND_ID}{ident}{_COMMAND}{digest}" for ident, digest in zip(ids, fingerprints, strict=True)]
+    return [
+        f"{_COMMAND_ID}{ident}{_COMMAND}{sha256(content).hexdigest()[:32]}"  # as `fingerprint`, without its calls
+        for ident, content in zip(ids, contents, strict=True)
+    ]
 
 
 def forecast_texts(
@@ -237,9 +242,9 @@ def seal_texts(
     """
     rows, digest, at = list[str | bytes](), after.digest, f"{_RECORDED_AT}{recorded_at}{NORMAL}"
     for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        body = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}".encode()
-        digest = sha256(body).hexdigest()  # as in `with_digest`, without its calls
-        rows.append(body + f"{_DIGEST}{digest}{_END}".encode())
+        body = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}"
+        digest = sha256(body.encode()).hexdigest()  # as in `with_digest`, without its calls
+        rows.append(f"{body}{_DIGEST}{digest}{_END}")
     return rows, digest
 
 
@@ -254,6 +259,16 @@ def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> 
         digest = hexlify(sha256(body).digest())  # as in `with_digest`, without its calls
         rows.append(body + _BEFORE_DIGEST + digest + _AFTER_DIGEST)
     return rows, digest.decode()
+
+
+def chain_digests(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> tuple[list[bytes], str]:
+    """Return the digests of the rows that `chain_rows` returns, 32 bytes each, and the last one as it does."""
+    digests, digest = list[bytes](), previous.encode()
+    for head, end in zip(heads, ends, strict=True):
+        computed = sha256(head + digest + end).digest()
+        digest = hexlify(computed)
+        digests.append(computed)
+    return digests, digest.decode()
 
 
 def head_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -379,9 +394,9 @@ def stated_digest(row: bytes) -> str:
     return end[len(_BEFORE_DIGEST) : -len(_AFTER_DIGEST)].decode("ascii", "replace")
 
 
-def made_digests(rows: Sequence[bytes]) -> bytes:
-    """Return the digests of rows that this program has made, in hexadecimal digits, one after the other."""
-    return b"".join([row[-_DIGITS:_LAST] for row in rows])
+def made_digests(rows: Sequence[str | bytes]) -> bytes:
+    """Return the digests of rows that this program has made, one after the other."""
+    return bytes.fromhex("".join([row[-_DIGITS:_LAST] if isinstance(row, str) else stated_digest(row) for row in rows]))
 
 
 def command_id_of(row: bytes) -> str:

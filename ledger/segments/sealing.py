@@ -118,10 +118,9 @@ class Sealing:
 
     def add_new(self, groups: Sequence[NewRows]) -> bool:
         """Add rows as `add` does. Many forecasts that were made together go into columns as they were made."""
-        for first, _, made, fields in groups:
-            rows = [*map(log.row_bytes, made)]
+        for first, _, rows, fields in groups:
             if fields is None or len(rows) < _MANY:
-                self.add(rows)
+                self.add([*map(log.row_bytes, rows)])
                 continue
             self._make_pending()
             end = 0
@@ -250,13 +249,13 @@ class _Unwritten:
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
 
-    def add_made(self, first: int, fields: ForecastFields, rows: list[bytes]) -> None:
+    def add_made(self, first: int, fields: ForecastFields, rows: Sequence[str | bytes]) -> None:
         """Add the next rows, which follow, from the fields that they were made of. first: their first log position."""
         self.parts.append(made_columns(first, fields))
         self.starts.append(self.end)
-        self.digests += bytes.fromhex(log.made_digests(rows).decode())
+        self.digests += log.made_digests(rows)
         self.rows += len(rows)
-        self.end = Checkpoint(first + len(rows) - 1, log.stated_digest(rows[-1]))
+        self.end = Checkpoint(first + len(rows) - 1, self.digests[-32:].hex())
 
     def take(self, columns: SegmentColumns, listed: Segment) -> None:
         """Take the first rows as the columns of a segment that is listed."""
@@ -383,12 +382,11 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
         before = listed.end
         columns = between(columns, before.position, None)
     position = before.position
-    for page in rebuild(columns, before):
-        digests = bytes.fromhex(log.made_digests(page).decode())
+    for page in rebuild(columns, before, log.chain_digests):
         begin = 32 * (position - unwritten.taken)
-        if digests != unwritten.digests[begin : begin + len(digests)]:
+        if b"".join(page) != unwritten.digests[begin : begin + 32 * len(page)]:
             fault = "the row does not have the form in which this version writes it, and cannot be sealed"
-            equal = (log.stated_digest(row) == unwritten.digest(at) for at, row in enumerate(page, position + 1))
+            equal = (digest.hex() == unwritten.digest(at) for at, digest in enumerate(page, position + 1))
             raise Corrupt(position + 1 + [*equal].index(False), fault, "store")
         position += len(page)
 

@@ -5,7 +5,7 @@ without them, is its JSON. Neither the rows nor their digests are kept: rows are
 so that the chain of digests proves the columns too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -311,6 +311,8 @@ _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
 _DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
 _TYPES = events.TAGS[events.ForecastMade], events.TAGS[events.ForecastWithdrawn]
 _event = msgspec.json.Decoder(events.AnyEvent)
+# Chains rows: the digest before the first one, and their bytes before and after the digest of the row before each.
+Chain = Callable[[str, Sequence[bytes], Sequence[bytes]], tuple[list[bytes], str]]
 
 
 def with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
@@ -321,9 +323,10 @@ def with_their_quotes(others: Any, quotes: Any) -> Iterator[tuple[Any, Any]]:
         yield others.slice(begin, end - begin), quotes.take(row_numbers(quoted)) if len(quoted) else quotes.slice(0, 0)
 
 
-def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]]:
+def rebuild(columns: SegmentColumns, before: Checkpoint, chain: Chain = log.chain_rows) -> Iterator[list[bytes]]:
     """Yield the rows in log order, page by page, as they follow a checkpoint: byte for byte those of the log.
 
+    chain: with `chain_digests`, their digests instead.
     Raises Corrupt at a row whose columns say something else than its bytes, such as another type.
     """
     pa = pyarrow()
@@ -341,7 +344,7 @@ def rebuild(columns: SegmentColumns, before: Checkpoint) -> Iterator[list[bytes]
             others_end = _joined(*log.event_parts(with_quotes(page_others, page_quotes)["event"]))
             heads = pa.concat_arrays([heads, _heads(page_others)]).take(row_order)
             ends = pa.concat_arrays([ends, others_end]).take(row_order)
-        rows, previous = log.chain_rows(previous, heads.to_pylist(), ends.to_pylist())
+        rows, previous = chain(previous, heads.to_pylist(), ends.to_pylist())
         _check_forecasts(made)
         _check_others(page_others)
         yield rows

@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from random import random
 from threading import Lock, RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 from eventsourcing.persistence import ConnectionPoolClosedError, InterfaceError
@@ -352,14 +352,17 @@ class _Turn:
     def _insert_many(self, rows: NewRows) -> None:
         """Insert many rows with each statement, in half of the time; other threads run meanwhile."""
         count = len(rows.rows)
-        states = [row if type(row) is bytes else row_bytes(row) for row in rows.rows] if count <= _AT_ONCE else []
+        states = rows.rows if count <= _AT_ONCE else []
+        is_ascii = {*map(type, states)} == {str} and all(map(str.isascii, cast("list[str]", states)))
+        states = states if is_ascii else [*map(row_bytes, states)]
         sizes = [*map(len, states)]
         if count > 1 and not 0 < sum(sizes) <= _BYTES_AT_ONCE:
             self._insert_many(NewRows(rows.first, rows.type, rows.rows[: count // 2]))
             self._insert_many(NewRows(rows.first + count // 2, rows.type, rows.rows[count // 2 :]))
             return
         slices = [begin << 32 | size for begin, size in zip(accumulate(sizes, initial=1), sizes, strict=False)]
-        self._cursor.execute(_INSERT_MANY, (self._name, rows.first, rows.type, b"".join(states), str(slices)))
+        data = "".join(cast("list[str]", states)).encode() if is_ascii else b"".join(cast("list[bytes]", states))
+        self._cursor.execute(_INSERT_MANY, (self._name, rows.first, rows.type, data, str(slices)))
 
     def _commit(self) -> None:
         try:

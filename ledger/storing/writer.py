@@ -313,7 +313,8 @@ class Ledger:
             batch.settle()
             for subscription in tuple(self._subscriptions) if batch.rows else ():
                 subscription.wake()
-            for index, outcome in enumerate(outcomes):
+            has_refused = Refused in {*map(type, outcomes)}
+            for index, outcome in enumerate(outcomes if has_refused else ()):
                 if type(outcome) is Refused:
                     outcome.pointer = pointer_in(requests[index].command, outcome.field, outcome.value)
             return outcomes

@@ -173,11 +173,10 @@ def append_blocks(
 
 def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:
     """Count the commands accepted and duplicate as a whole; return how many these are."""
-    receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt) and not outcome.refused]
-    duplicate = sum(receipt.duplicate for receipt in receipts)
-    counts["accepted"] += len(receipts) - duplicate
-    counts["duplicate"] += duplicate
-    return len(receipts)
+    duplicate = [outcome.duplicate for outcome in outcomes if type(outcome) is Receipt and not outcome.refused]
+    counts["accepted"] += duplicate.count(False)
+    counts["duplicate"] += duplicate.count(True)
+    return len(duplicate)
 
 
 FIRST = 3  # refusals of each code that are passed on
