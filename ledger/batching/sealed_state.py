@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.batching.writer_state import RecordedCommand, WriterState
+from forecast_ledger.ledger.batching.writer_state import AT_ONCE, RecordedCommand, WriterState, codes
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.deciding.state import to_standing
@@ -15,6 +15,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     compute_functions,
     integers,
     labelled,
+    log_order,
     numpy_array,
     pyarrow,
     row_numbers,
@@ -62,13 +63,16 @@ class _Forecasts:
 
     def __init__(self, table: Any) -> None:
         labels, question = labelled(table["question"])
-        self._people, self._participant = labelled(table["participant"])
+        people, self._participant = labelled(table["participant"])
+        self._people = np.array(people, np.object_)
         self._position, self._at = integers(table["position"]), integers(table["claimed_at"])
         self._former: dict[str, list[tuple[int, tuple[str, ...]]]] = {}  # by id: up to each rename, the former ones
         self._made = numpy_array(whole(table["made"]))
         self._ends = np.where(self._made, integers(table["until"], NEVER), self._at)
         self._are_made, self._never_end = bool(self._made.all()), bool((self._ends == NEVER).all())
-        self._order = np.lexsort((self._position, question))
+        begins, follows = question[1:] > question[:-1], self._position[1:] > self._position[:-1]
+        is_ordered = bool((begins | ((question[1:] == question[:-1]) & follows)).all())  # as it is in a file
+        self._order = np.arange(len(question)) if is_ordered else np.lexsort((self._position, question))
         self._ordered = self._position[self._order]
         ends = np.cumsum(np.bincount(question, minlength=len(labels)))
         begins = ends - np.bincount(question, minlength=len(labels))
@@ -105,7 +109,7 @@ class _Forecasts:
         rows = self._order[begin : begin + count]
         if question not in known.state.standing:
             raise Corrupt(int(self._position[rows[0]]), f"the forecast names {question!r}, which was never opened")
-        people = [self._people[code] for code in self._participant[rows].tolist()]
+        people = self._people[self._participant[rows]].tolist()
         standing = known.state.standing_on(question)
         if not (self._are_made or self._made[rows].all()):
             self._check_withdrawals(rows, people, {*standing}, known)
@@ -128,15 +132,29 @@ def _index(known: WriterState, columns: SegmentColumns, last: Recorded) -> None:
     pa = pyarrow()
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
     chunks = [chunk.cast(pa.large_string()) for table in columns.rows for chunk in table["command_id"].chunks]
-    order = np.argsort(position, kind="stable")
+    order = log_order(position)
     ids, position = pa.concat_arrays(chunks).take(row_numbers(order)), position[order]
     begins = np.ones(len(ids), bool)
     begins[1:] = numpy_array(compute_functions().not_equal(ids[1:], ids[:-1]))
-    texts, firsts = ids.filter(chosen(begins)).to_pylist(), position[begins].tolist()
+    ids, firsts = ids.filter(chosen(begins)), position[begins].astype(np.uint64)
     recent = known.commands.recent
-    if texts[0] in recent:  # the segment before ends within this command
-        firsts[0] = recent.pop(texts[0]).first
-    texts, firsts = [*recent, *texts], [*(command.first for command in recent.values()), *firsts]
-    known.commands.add(known.commands.hashed(texts[:-1]), np.array(firsts[:-1], np.uint64))
+    if (command := recent.pop(ids[0].as_py(), None)) is not None:  # the segment before ends within this command
+        firsts[0] = command.first
+    known.commands.add(known.commands.hashed([*recent]), np.array([each.first for each in recent.values()], np.uint64))
+    parts = (_codes(ids[begin : min(begin + AT_ONCE, len(ids) - 1)]) for begin in range(0, len(ids) - 1, AT_ONCE))
+    known.commands.add(known.commands.hashed_codes((), parts), firsts[:-1])
     recent.clear()
-    recent[texts[-1]] = RecordedCommand(last.command, firsts[-1], last.position)
+    recent[ids[-1].as_py()] = RecordedCommand(last.command, int(firsts[-1]), last.position)
+
+
+def _codes(ids: Any) -> Any:
+    """Return what `codes` returns of an array of ids."""
+    begin, (_, ends, data) = ids.offset, ids.buffers()
+    ends = np.frombuffer(ends, np.int64)[begin : begin + len(ids) + 1]
+    characters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    if (characters >= 0x80).any():  # not ASCII: more bytes than characters
+        return codes(ids.to_pylist())
+    sizes = np.diff(ends)
+    found = np.zeros((len(ids), max(int(sizes.max()), 1)), np.uint8)
+    found[np.arange(found.shape[1]) < sizes[:, None]] = characters
+    return found

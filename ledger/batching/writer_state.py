@@ -4,7 +4,7 @@ The newest commands are known by id, the older ones by a hash of the id, confirm
 questions is in a temporary file.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import shake_256
 from os import urandom
@@ -32,7 +32,7 @@ from forecast_ledger.ledger.model.events import DecisionMalformed, DecisionRecor
 RECENT = 2**12  # commands that are held by id
 PAGE = 500  # rows that are read at once
 _HASHED = 200  # characters of an id, which has no more
-_AT_ONCE = 2**14  # ids
+AT_ONCE = 2**14  # ids that are hashed together
 # Returns up to so many rows after a log position, as `StoredLog.read` does.
 ReadRows = Callable[[int, int], Sequence[bytes]]
 
@@ -55,6 +55,13 @@ class HashedIds(NamedTuple):
     def are_distinct(self) -> bool:
         """Return whether no two of the ids have the same hash, and so no two are equal."""
         return bool((self.hashes[1:] != self.hashes[:-1]).all())
+
+
+def codes(ids: Sequence[str]) -> "np.ndarray":
+    """Return the code points of ids, shape (ids, characters); zeros follow a shorter id."""
+    import numpy as np  # noqa: PLC0415 - short logs do without
+
+    return np.array(ids, np.str_).view(np.uint32).reshape(len(ids), -1)
 
 
 class CommandIndex:
@@ -83,13 +90,14 @@ class CommandIndex:
         A hash is the sum of an id's characters, each multiplied by its position in the id, modulo 2^64: the same in
         every process, as Python's own is not, and computed for all ids at once.
         """
+        return self.hashed_codes(ids, (codes(ids[begin : begin + AT_ONCE]) for begin in range(0, len(ids), AT_ONCE)))
+
+    def hashed_codes(self, ids: Sequence[str], parts: "Iterable[np.ndarray]") -> HashedIds:
+        """Hash ids as `hashed` does. parts: what `codes` returns of some ids after others, as integers of any type."""
         import numpy as np  # noqa: PLC0415 - short logs do without
 
-        hashes = np.zeros(len(ids), np.uint64)
-        for begin in range(0, len(ids), _AT_ONCE):
-            texts = np.array(ids[begin : begin + _AT_ONCE], np.str_)
-            codes = texts.view(np.uint32).reshape(len(texts), -1)[:, :_HASHED].astype(np.uint64)
-            hashes[begin : begin + len(texts)] = codes @ self._factors[: codes.shape[1]]
+        sums = [part[:, :_HASHED].astype(np.uint64) @ self._factors[: part.shape[1]] for part in parts]
+        hashes = np.concatenate(sums) if sums else np.zeros(0, np.uint64)
         order = np.argsort(hashes)
         return HashedIds(ids, hashes[order], order)
 

@@ -163,7 +163,8 @@ def _check_chunk(body: _Body, chunk: Struct, leaf: _Leaf) -> int:
     """Check the next chunk, and what the footer says about it; return its bytes before compression."""
     start, column, what = body.at, _struct(chunk, 3), f"the column {leaf.path[0].decode()!r}"
     pages = [*_pages(body.take(_number(column, 7)), start)]
-    _check_pages(pages, leaf)
+    statistics = _statistics(leaf.values, len(leaf.levels), leaf.element)
+    _check_pages(pages, leaf, statistics)
     codec, (of_encodings, encodings) = _number(column, 4), column.get(2, (LIST, (INT, [])))[1]
     kinds = Counter((page.kind, page.encoding) for page in pages)
     if codec not in _CODECS or of_encodings != INT or sorted(encodings) != sorted({_RLE, *(each for _, each in kinds)}):
@@ -183,7 +184,7 @@ def _check_chunk(body: _Body, chunk: Struct, leaf: _Leaf) -> int:
         6: (LONG, unpacked),
         7: (LONG, body.at - start),
         9: (LONG, data[0] if data else 0),
-        12: _Maybe(STRUCT, _statistics(leaf.values, len(leaf.levels), leaf.element)),
+        12: _Maybe(STRUCT, statistics),
         13: _Maybe(LIST, (STRUCT, _structs(column, 13))),
         16: _Maybe(STRUCT, _sizes(leaf, _struct(column, 16) if _DELTA_TEXTS in encodings else {})),
     }
@@ -213,8 +214,8 @@ def _pages(data: bytes, start: int) -> Iterator[_Page]:
         raise ValueError("the last page of a column goes on after its end")
 
 
-def _check_pages(pages: list[_Page], leaf: _Leaf) -> None:
-    """Compare the headers of pages with the values in them."""
+def _check_pages(pages: list[_Page], leaf: _Leaf, of_all: dict[int, Any]) -> None:
+    """Compare the headers of pages with the values in them. of_all: the statistics of all values, mostly one page."""
     before = np.concatenate([[0], np.cumsum(leaf.levels == leaf.deepest)])  # values before each level
     begin = 0
     for number, page in enumerate(pages):
@@ -224,7 +225,9 @@ def _check_pages(pages: list[_Page], leaf: _Leaf) -> None:
             expected[7] = STRUCT, {1: entries, 2: (INT, _PLAIN), 3: _Maybe(FALSE, False)}
         else:
             end = min(begin + _number(_struct(page.fields, 5), 1), len(leaf.levels))
-            statistics = _statistics(leaf.values[before[begin] : before[end]], end - begin, leaf.element)
+            statistics = of_all
+            if end - begin < len(leaf.levels):
+                statistics = _statistics(leaf.values[before[begin] : before[end]], end - begin, leaf.element)
             header = {1: (INT, end - begin), 2: (INT, page.encoding), 3: (INT, _RLE), 4: (INT, _RLE)}
             expected[5] = STRUCT, header | {5: _Maybe(STRUCT, statistics)}
             begin = end

@@ -26,6 +26,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     compute_functions,
     integers,
     labelled,
+    log_order,
     no_rows,
     numpy_array,
     pyarrow,
@@ -183,7 +184,12 @@ def between(columns: SegmentColumns, after: int | None, end: int | None) -> Segm
     least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
     positions = (integers(table["position"]) for table in columns)
     rows_of = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
-    return SegmentColumns(*(table.take(row_numbers(rows)) for table, rows in zip(columns, rows_of, strict=True)))
+    return SegmentColumns(
+        *(
+            table if len(rows) == len(table) else table.take(row_numbers(rows))
+            for table, rows in zip(columns, rows_of, strict=True)
+        )
+    )
 
 
 def _joined_columns(parts: list[list[Any]], schema: Any) -> Any:
@@ -332,7 +338,7 @@ def rebuild(columns: SegmentColumns, before: Checkpoint, chain: Chain = log.chai
     pa = pyarrow()
     forecasts, others, quotes = map(_with_quoted_ids, columns)
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
-    order, previous = np.argsort(position, kind="stable"), before.digest
+    order, previous = log_order(position), before.digest
     for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
         page_quotes, page = quotes.take(row_numbers(quoted)), order[begin:last]
         typed = page < len(forecasts)

@@ -27,7 +27,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.export import seal
 from tests.replay.cli.test_main import run
-from tests.support import oracle
+from tests.support import logs, oracle
 from tests.support.effort import times
 from tests.support.exports import export_commands
 from tests.support.given import addition, choices, day, forecast, opened, renaming, resolution, withdrawal
@@ -104,6 +104,15 @@ def test_trading_gives_the_same_state(size: int) -> None:
         records = oracle.attempted(commands)[0][: times(480) if size == 1 else None]
         for sealed in (len(records), Random(size).randrange(len(records))):
             assert_same(records, size, sealed)
+
+
+def test_commands_are_found_by_ids_of_any_characters() -> None:
+    """Of letters with several bytes, beside ASCII or not, of different lengths, and of one or 200 characters."""
+    ids = ["a", "b" * 200, "été", "日本", "𝄞 a", "é" * 200, "ab", "ba"]
+    records = logs.recorded(opened(f"q{number}", id=each) for number, each in enumerate(ids))
+    assert [each.command_id for each in records] == ids
+    for size in (1, 3, 8):
+        assert_same(records, size, len(records))
 
 
 SAID: list[Any] = [

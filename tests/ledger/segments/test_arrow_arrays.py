@@ -12,6 +12,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_integers,
     array_of_lists,
     array_of_texts,
+    log_order,
     text_array,
 )
 
@@ -87,3 +88,19 @@ def test_decimals_have_as_many_digits_as_their_type() -> None:
     for number in (10**38, -(10**38), 10**39, 2**127):
         with pytest.raises(OverflowError):
             array_of_decimals([number], kind)
+
+
+@pytest.mark.parametrize(
+    ("position", "order"),
+    [
+        ([], []),
+        ([7], [0]),
+        ([12, 10, 11], [1, 2, 0]),
+        ([12, 9, 11], [1, 2, 0]),
+        ([5, 3, 3, 6], [1, 2, 0, 3]),
+        ([2**63 - 1, -(2**63)], [1, 0]),
+    ],
+)
+def test_log_positions_come_in_order(position: list[int], order: list[int]) -> None:
+    """Also with one missing, and with one missing and another twice, as in rows that were changed."""
+    assert log_order(np.array(position, np.int64)).tolist() == order
