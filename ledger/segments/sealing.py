@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from forecast_ledger.ledger.segments.segment_columns import (
     join,
     made_columns,
     rebuild,
-    schemas,
     to_columns,
 )
 from forecast_ledger.ledger.segments.segment_files import (
@@ -38,8 +38,8 @@ from forecast_ledger.ledger.segments.segment_files import (
     check_same_log,
     describe_file,
     read_checked,
-    read_columns,
     read_manifest,
+    read_table,
     says,
     write_table,
 )
@@ -377,7 +377,7 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
     """
     columns, listed, before = read_checked(folder, segment), unwritten.listed, unwritten.before
     if listed is not None:
-        if not _has_rows_of(columns, folder, listed):
+        if not _has_rows_of(columns, folder, segment, listed):
             raise Corrupt(segment.first, f"the rows up to {listed.last} are not as they were sealed", "store")
         before = listed.end
         columns = between(columns, before.position, None)
@@ -391,22 +391,31 @@ def _check_written(folder: Path, segment: Segment, unwritten: _Unwritten) -> Non
         position += len(page)
 
 
-def _has_rows_of(columns: SegmentColumns, folder: Path, listed: Segment) -> bool:
-    """Return whether columns have the rows of a listed segment up to its last one. One column is read at a time.
+def _has_rows_of(columns: SegmentColumns, folder: Path, segment: Segment, listed: Segment) -> bool:
+    """Return whether a segment has the rows of a listed one, up to its last row. columns: of the segment, as read.
 
-    Raises Corrupt: a file of it was changed.
+    Raises Corrupt: a file of the listed one was changed.
     """
     for file in listed.files:  # first: pyarrow ends the process at some damage
         check_file(folder, file, listed.first)
-    names = {name for schema in schemas() for name in schema.names}
-    keys = read_columns(folder, listed, without=names - {"position", "place"})
-    orders = [_same_order(*tables, listed.last) for tables in zip(columns, keys, strict=True)]
-    for name in sorted(names):
-        tables = zip(columns, read_columns(folder, listed, without=names - {name}), orders, strict=True)
-        for table, other, (rows, others) in tables:
-            if name in other.schema.names and not _are_equal(_taken(table[name], rows), _taken(other[name], others)):
-                return False
+    sealed = {file.sha256 for file in listed.files}
+    for kind, table in zip(columns._fields, columns, strict=True):
+        entry = getattr(segment, kind)
+        if entry is not UNSET and entry.sha256 in sealed:  # it is the same file
+            check_file(folder, entry, segment.first)
+        elif not _has_rows(table, listed.last, partial(read_table, folder, listed, kind)):
+            return False
     return True
+
+
+def _has_rows(table: Any, last: int, read: Callable[..., Any]) -> bool:
+    """Return whether a table has the rows of another one up to a log position. One column is read at a time."""
+    names = {*table.schema.names}
+    rows, others = _same_order(table, read(without=names - {"position", "place"}), last)
+    return all(
+        _are_equal(_taken(table[name], rows), _taken(read(without=names - {name})[name], others))
+        for name in sorted(names)
+    )
 
 
 def _same_order(table: Any, other: Any, last: int) -> tuple[Any, Any]:

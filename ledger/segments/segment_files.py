@@ -319,9 +319,13 @@ def read_columns(folder: Path, segment: Segment, *, without: Collection[str] = (
     Raises Corrupt at its first log position: a file is missing, no Parquet, or has other columns or more or fewer rows
     than the manifest states.
     """
-    entries = (segment.forecasts, segment.others, segment.quotes)
-    kinds = zip(entries, schemas(), strict=True)
-    return SegmentColumns(*(_read_file(folder, entry, schema, segment.first, without) for entry, schema in kinds))
+    return SegmentColumns(*(read_table(folder, segment, kind, without=without) for kind in SegmentColumns._fields))
+
+
+def read_table(folder: Path, segment: Segment, kind: str, *, without: Collection[str] = ()) -> Any:
+    """Return one of the tables that `read_columns` returns. Raises what that raises."""
+    schema = schemas()[SegmentColumns._fields.index(kind)]
+    return _read_file(folder, getattr(segment, kind), schema, segment.first, without)
 
 
 def read_counted(folder: Path, segment: Segment, *, without: Collection[str] = ()) -> SegmentColumns:
