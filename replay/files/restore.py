@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.database import NewRow
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
@@ -81,21 +82,16 @@ def restore(
         raise Unavailable(f"{redacted(export)}: the export ends in the middle of a command; {remedy}")
     with closing(StoredLog.open(location, name)) as store:
         with closing(exported_pages(export, manifest)) as read:
-            there = last = _check_beginning(read, store)
-        for rows in _batches(export, manifest, there.position):
-            page = log.unseal(rows, last)
-            stored = [
-                (recorded.position, TAGS[type(recorded.event)], row) for recorded, row in zip(page, rows, strict=True)
-            ]
+            there = _check_beginning(read, store)
+        last = there.position
+        for batch in _batches(export, manifest, there):
             try:
-                store.append(stored)
+                store.append(batch)
             except TakenError:
-                raise Conflict(
-                    f"log position {last.position + 1} was taken by another writer during the import"
-                ) from None
-            last = Checkpoint(page[-1].position, page[-1].digest)
-            on_progress(last.position)
-    return last.position - there.position
+                raise Conflict(f"log position {batch[0][0]} was taken by another writer during the import") from None
+            last, *_ = batch[-1]
+            on_progress(last)
+    return last - there.position
 
 
 def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
@@ -104,14 +100,12 @@ def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded
     with closing(exported_pages(export, manifest)) as read:
         for rows in read:
             page = log.unseal(rows, last)
-            for row, recorded in zip(rows, page, strict=True):
-                if log.seal(recorded)[0] != row:
-                    raise Corrupt(recorded.position, "the row is not in canonical bytes")
-                if recorded.recorded_at < recorded_at:
-                    raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
-                if recorded.imported is True and not is_imported:
-                    raise Corrupt(recorded.position, "the row was imported, and follows one of the ledger's clock")
-                recorded_at, is_imported = recorded.recorded_at, recorded.imported is True
+            clock = [recorded_at, *(recorded.recorded_at for recorded in page)]
+            imported = [is_imported, *(recorded.imported is True for recorded in page)]
+            is_right = clock == sorted(clock) and imported == sorted(imported, reverse=True)
+            if not is_right or [*map(log.encode_row, page)] != rows:
+                _check_each(rows, page, recorded_at, is_imported=is_imported)
+            recorded_at, is_imported = clock[-1], imported[-1]
             last = Checkpoint(page[-1].position, page[-1].digest)
             yield page
     if last != (manifest.log_position, manifest.log_digest):
@@ -120,6 +114,21 @@ def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded
             f"{redacted(export)}: not a complete export: "
             f"it should end {end}, but ends at {last.position}, {last.digest}"
         )
+
+
+def _check_each(rows: Sequence[bytes], page: Sequence[Recorded], recorded_at: int, *, is_imported: bool) -> None:
+    """Raise Corrupt at the first row that is not canonical, or does not follow the one before by its times.
+
+    recorded_at, is_imported: of the row before the page.
+    """
+    for row, recorded in zip(rows, page, strict=True):
+        if log.encode_row(recorded) != row:
+            raise Corrupt(recorded.position, "the row is not in canonical bytes")
+        if recorded.recorded_at < recorded_at:
+            raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
+        if recorded.imported is True and not is_imported:
+            raise Corrupt(recorded.position, "the row was imported, and follows one of the ledger's clock")
+        recorded_at, is_imported = recorded.recorded_at, recorded.imported is True
 
 
 def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
@@ -201,18 +210,20 @@ def _check_beginning(pages: Iterator[list[bytes]], store: StoredLog) -> Checkpoi
     return Checkpoint(position, log.stated_digest(row)) if row else log.START
 
 
-def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
-    """Return the rows after a log position; all rows of a command are in one batch."""
-    batch: list[bytes] = []
-    before = ""
+def _batches(export: Path, manifest: Manifest, after: Checkpoint) -> Iterator[list[NewRow]]:
+    """Return the rows after a checkpoint, with their types; all rows of a command are in one batch. Raises Corrupt."""
+    batch, command, skipped = list[NewRow](), "", after.position
     with closing(exported_pages(export, manifest)) as read:
-        for row in islice(chain.from_iterable(read), after, None):
-            command = log.command_id_of(row)
-            if len(batch) >= ROWS_PER_TRANSACTION and command != before:
-                yield batch
-                batch = []
-            batch.append(row)
-            before = command
+        for rows in read:
+            page, skipped = log.unseal(rows[skipped:], after), max(skipped - len(rows), 0)
+            for row, recorded in zip(rows[len(rows) - len(page) :], page, strict=True):
+                if len(batch) >= ROWS_PER_TRANSACTION and recorded.command_id != command:
+                    yield batch
+                    batch = []
+                command = recorded.command_id
+                batch.append((recorded.position, TAGS[type(recorded.event)], row))
+            if page:
+                after = Checkpoint(page[-1].position, page[-1].digest)
     if batch:
         yield batch
 
