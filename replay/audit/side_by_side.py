@@ -14,7 +14,6 @@ from itertools import chain, compress, groupby, islice, pairwise
 from os import fspath
 from typing import NamedTuple
 
-import numpy as np
 from msgspec import json
 
 from forecast_ledger.ledger.auditing.audit import Audit
@@ -164,7 +163,7 @@ def _parts(pool: Pool, end: int) -> Iterator[CheckedPart | None]:
 def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[CheckedPart | None]) -> Beginning | None:
     """Return the beginning of a log that consists of parts; None if anything is in doubt. Raises Corrupt for some.
 
-    names: of questions, by the codes of the processes.
+    names: of questions, by the codes of the processes, which the facts have too: both count questions as they open.
     """
     whole = Beginning(RowChecker(Cut(None)), audit, Facts(), [])
     rows = whole.rows
@@ -177,7 +176,8 @@ def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[Checked
                 return None
         rows.last, rows.recorded_at, rows.imported = part.end, part.recorded_at, max(rows.imported, part.imported)
         source.on_progress(rows.last.position)
-    return whole
+    labels = whole.facts.question_codes.labels
+    return whole if labels == names[: len(labels)] else None
 
 
 def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: list[str], codes: Int64Array) -> bool:
@@ -204,9 +204,7 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: 
     if decided and (filed := file_page(whole.facts, decided)) is not None:
         whole.columns.append(filed)
     if len(page.ids):
-        distinct, inverse = np.unique(forecasts.question, return_inverse=True)
-        known = int64_array([whole.facts.question_codes.codes[names[code]] for code in distinct.tolist()])
-        renumbered = forecasts._replace(question=known[inverse], participant=codes[forecasts.participant])
+        renumbered = forecasts._replace(participant=codes[forecasts.participant])
         whole.columns.append(file_columns(whole.facts, renumbered))
     return True
 
@@ -271,11 +269,12 @@ def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
 
 def _plain(page: list[Recorded], before: list[str], after: list[str], reader: _Reader) -> bytearray:
     """Return 1 for each row that is plain, as in `CheckedPage`. before, after: the commands of the rows beside it."""
-    plain, chosen = bytearray(len(page)), list[int]()
-    for number, (recorded, *beside) in enumerate(zip(page, before, after, strict=True)):
+    plain, chosen, several = bytearray(len(page)), list[int](), reader.several
+    for number, (recorded, last, following) in enumerate(zip(page, before, after, strict=True)):
         event = recorded.event
-        is_made = type(event) is ForecastMade and recorded.normal is True and event.participant not in reader.several
-        if is_made and recorded.command_id not in beside:
+        if type(event) is not ForecastMade or recorded.normal is not True or event.participant in several:
+            continue
+        if last != recorded.command_id != following:
             chosen.append(number)
     forms = [reader.forms.get(page[number].event.question) for number in chosen]  # type: ignore[union-attr]
     for number, is_said in zip(chosen, reader.checks.say([page[number] for number in chosen], forms), strict=True):
