@@ -309,6 +309,16 @@ def test_a_batch_may_be_empty_or_come_from_a_generator(ledger: Ledger) -> None:
     assert receipts == [Receipt("c0", 1, 1), Receipt("c1", 2, 2), Receipt("c2", 3, 3)]
 
 
+@pytest.mark.parametrize("count", [15, 16, 1_001])
+def test_rows_of_a_batch_are_stored_whole_if_a_name_is_not_ascii(ledger: Ledger, count: int) -> None:
+    """Such a row has more bytes than characters; every digest is checked when the rows are read."""
+    ledger.handle(opened(), "c0")
+    who = ["ada" if number % 3 else "zoë" for number in range(count)]
+    ledger.handle_many([with_id(f"f{number}", forecast(participant=name)) for number, name in enumerate(who)])
+    made = [recorded.event for page in ledger.read() for recorded in page][1:]
+    assert [getattr(event, "participant", None) for event in made] == who
+
+
 GOOD, BETTER, BAD = with_id("c1", opened()), with_id("c2", forecast()), with_id("c3", forecast("snow"))
 
 
