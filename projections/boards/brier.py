@@ -478,6 +478,8 @@ def brier_means(contests: Iterable[Counts]) -> Means:
     """
     scored = [(each.squares, each.n) for each in contests if each.n]
     pooled = Fraction(sum(squares for squares, _ in scored), sum(n for _, n in scored) * PROBABILITY**2)
+    if len(scored) == 1:
+        return Means(pooled, pooled)
     return Means(pooled, sum_of_terms(scored) * Fraction(1, len(scored) * PROBABILITY**2))
 
 

@@ -370,7 +370,7 @@ class SummedSamples(NamedTuple):
         pairs = self.pairs.tolist()
         for row in brier.calibration_bins(brier.bin_sums(self.sums)):
             contest, owner = divmod(pairs[row.owner], self.owners)
-            by_contest[self.names[contest]].append(row._replace(owner=owner))
+            by_contest[self.names[contest]].append(brier.Bin(owner, *row[1:]))
         return by_contest
 
 

@@ -244,7 +244,7 @@ def take_rows(values: Values, index: Int64Array) -> Values:
         return Ids(values.codes[index], values.labels)
     if isinstance(values, WideInt):
         return values.take(index)
-    return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
+    return [*map(values.__getitem__, index.tolist())] if isinstance(values, list) else values[index]
 
 
 def printed_values(values: Values, kind: str) -> list[Any]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
-from types import NoneType
 from typing import Any
 
 import msgspec
@@ -353,8 +352,7 @@ def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
 def _canonical(values: Values) -> Iterator[bytes | memoryview]:
     """Yield bytes that depend on the values alone, not on the codes of ids or the byte order of the machine."""
     if isinstance(values, list):
-        is_text = {*map(type, values)} <= {str, NoneType}
-        yield _encode(values if is_text else [None if value is None else str(value) for value in values])
+        yield _encode([None if value is None else str(value) for value in values])
     elif isinstance(values, WideInt):
         yield from map(_little_endian, values.carried())
     elif isinstance(values, Ids):
