@@ -59,7 +59,7 @@ def other_events(columns: SegmentColumns) -> Iterator[Recorded]:
 
 
 def other_pages(columns: SegmentColumns) -> Iterator[OtherEvents]:
-    """Yield the events other than forecasts, some at a time.
+    """Yield the events other than forecasts, one or more at a time.
 
     Raises Corrupt at one that this version cannot read, after the events before it.
     """
@@ -72,14 +72,15 @@ def other_pages(columns: SegmentColumns) -> Iterator[OtherEvents]:
         except log.UNREADABLE as error:
             damage = log.unreadable(integers(others["position"]).tolist()[len(read)], "event", error)
             others = others.slice(0, len(read))
-        yield OtherEvents(
-            integers(others["position"]).tolist(),
-            integers(others["recorded_at"]).tolist(),
-            read,
-            _digests(others["digest"]),
-            others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others),
-            provenances(others),
-        )
+        if read:
+            yield OtherEvents(
+                integers(others["position"]).tolist(),
+                integers(others["recorded_at"]).tolist(),
+                read,
+                _digests(others["digest"]),
+                others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others),
+                provenances(others),
+            )
         if damage is not None:
             raise damage
 

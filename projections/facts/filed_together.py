@@ -27,7 +27,8 @@ def file_together(facts: Facts, position: Sequence[int], several: Sequence[Any])
 
     position: the log position of each.
     """
-    opened, added, resolved = (_of(kind, position, several) for kind in TOGETHER)
+    kinds = events.QuestionOpened, events.QuestionAdded, events.QuestionResolved
+    opened, added, resolved = (_of(kind, position, several) for kind in kinds)
     before = len(facts.questions)
     try:
         _check_openings(facts, *opened)

@@ -1,4 +1,4 @@
-"""Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed one by one."""
+"""Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed in pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat

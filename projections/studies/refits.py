@@ -178,7 +178,7 @@ class _Refits:
 
 
 def _alike(design: Design, scores: list[Quotient]) -> Int64Array:
-    """Return a number for each row; those with the same number have the same scores, and with another, others or none.
+    """Return a number for each row; rows with the same number have the same scores.
 
     Scores that are equal as fractions may be told apart, as they are if time is divided in other ways.
     """

@@ -205,7 +205,7 @@ def template_environment() -> "Environment":
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - late: optional
     except ImportError as missing:
         raise Unavailable(f"reports are made by Jinja, which is not installed; {installing('report')}") from missing
-    from forecast_ledger.replay.pages.table_rows import table_rows  # noqa: PLC0415 - late: it needs the same
+    from forecast_ledger.replay.pages.html_rows import table_rows  # noqa: PLC0415 - late: it needs the same
 
     loader = FileSystemLoader(Path(__file__).parent)
 

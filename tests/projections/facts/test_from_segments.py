@@ -1,16 +1,18 @@
 """The facts of segments, and of segments and a tail, are those of the log."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import ContestFinalized, ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.facts.columns import Facts
@@ -92,3 +94,15 @@ def test_a_forecast_on_a_question_that_was_not_opened_is_found() -> None:
         with pytest.raises(Corrupt, match="a question opened earlier; found 'rain', which was not") as corrupt:
             read([columns_of([records[0], *records[2:]])])
         assert corrupt.value.position == 3
+
+
+@pytest.mark.parametrize(("first", "error"), [("{}", Corrupt), ('{"type":"new.v9","at":1}', NewerVersion)])
+@pytest.mark.parametrize("read", [facts_of_segments, frame_of_segments])
+def test_a_first_event_that_cannot_be_read_is_named(read: Any, first: str, error: type[Exception]) -> None:
+    """There is no event before it."""
+    columns, end = columns_of(oracle.attempted([opened("dry"), opened("rain")])[0])
+    number, field = columns.others.schema.get_field_index("event"), columns.others.schema.field("event")
+    texts = pyarrow().array([first, *columns.others["event"].to_pylist()[1:]], field.type)
+    with pytest.raises(error, match="log position 1: ") as found:
+        read([(columns._replace(others=columns.others.set_column(number, field, texts)), end)])
+    assert type(found.value) is error
