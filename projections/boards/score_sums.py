@@ -88,7 +88,8 @@ def _have_few(key: Int64Array, rate_count: int) -> BoolArray:
     owner = key // rate_count
     starts = run_starts(owner)
     counts = np.diff(starts, append=len(key))
-    first = np.sort(key[np.minimum(starts[:, None] + np.arange(2 * FEW), (starts + counts - 1)[:, None])], axis=1)
+    some = np.arange(min(2 * FEW, int(counts.max(initial=0))))
+    first = np.sort(key[np.minimum(starts[:, None] + some, (starts + counts - 1)[:, None])], axis=1)
     few = (first[:, 1:] != first[:, :-1]).sum(axis=1) < FEW
     rates = np.unique(key[np.repeat(few & (counts > 2 * FEW), counts)]) // rate_count
     few &= np.bincount(rates, minlength=int(owner.max(initial=0)) + 1)[owner[starts]] <= FEW
