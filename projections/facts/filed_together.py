@@ -1,7 +1,7 @@
 """Filing many questions together: those that are opened, added to contests and resolved, as most events of a frame are.
 
-What many of these events say alike is checked once, and the rest column by column. If one of them has a fault, none is
-filed, and whoever then files them one by one finds it.
+A check that gives the same answer for many of these events is made once, the others are made column by column. If one
+event has a fault, none is filed; to file them one by one then names the fault.
 """
 
 from collections.abc import Callable, Sequence
