@@ -265,7 +265,10 @@ def chain_digests(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) 
     """Return the digests of the rows that `chain_rows` returns, 32 bytes each, and the last one as it does."""
     digests, digest = list[bytes](), previous.encode()
     for head, end in zip(heads, ends, strict=True):
-        computed = sha256(head + digest + end).digest()
+        row = sha256(head)  # in parts: the bytes of the row are needed nowhere else
+        row.update(digest)
+        row.update(end)
+        computed = row.digest()
         digest = hexlify(computed)
         digests.append(computed)
     return digests, digest.decode()

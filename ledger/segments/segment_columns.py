@@ -5,6 +5,8 @@ without them, is its JSON. Neither the rows nor their digests are kept: rows are
 so that the chain of digests proves the columns too.
 """
 
+import re
+from binascii import hexlify
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +27,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
     compute_functions,
     integers,
+    is_valid,
     labelled,
     log_order,
     no_rows,
@@ -314,7 +317,7 @@ AT_ONCE = 1 << 13  # rows, and quotes in them, rebuilt together: more leave the 
 _OTHERS_AT_ONCE = 1 << 11  # rows, and quotes in them, of other events that are read together, for the same reason
 _WITHOUT_EVENT = "the segment has a quote there, and no event of quotes"
 _ESCAPED = r'["\\\x00-\x1f]'  # what JSON writes with a backslash
-_DIGITS = np.array([f"{byte:02x}".encode() for byte in range(256)])
+_IS_ESCAPED = np.array([re.fullmatch(_ESCAPED, chr(byte)) is not None for byte in range(256)])
 _TYPES = events.TAGS[events.ForecastMade], events.TAGS[events.ForecastWithdrawn]
 _event = msgspec.json.Decoder(events.AnyEvent)
 # Chains rows: the digest before the first one, and their bytes before and after the digest of the row before each.
@@ -340,12 +343,13 @@ def rebuild(columns: SegmentColumns, before: Checkpoint, chain: Chain = log.chai
     position = np.concatenate([integers(table["position"]) for table in columns.rows])
     order, previous = log_order(position), before.digest
     for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
-        page_quotes, page = quotes.take(row_numbers(quoted)), order[begin:last]
+        page = order[begin:last]
         typed = page < len(forecasts)
-        made = forecasts.take(row_numbers(page[typed]))
-        page_others = others.take(row_numbers(page[~typed] - len(forecasts)))
+        made, page_others = forecasts.take(row_numbers(page[typed])), others.slice(0, 0)
         heads, ends = _heads(made), _forecast_ends(made)
-        if len(page_others) or len(page_quotes):  # quotes without an event are refused
+        if len(made) < len(page) or len(quoted):  # quotes without an event are refused
+            page_others = others.take(row_numbers(page[~typed] - len(forecasts)))
+            page_quotes = quotes.take(row_numbers(quoted))
             row_order = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
             others_end = _joined(*log.event_parts(with_quotes(page_others, page_quotes)["event"]))
             heads = pa.concat_arrays([heads, _heads(page_others)]).take(row_order)
@@ -371,12 +375,15 @@ def _with_quoted_ids(table: Any) -> Any:
 
 def _check_forecasts(made: Any) -> None:
     """Check the columns of which the rows of forecasts and withdrawals are not made. Raises Corrupt."""
-    compute, form = compute_functions(), made["form"]
-    known = compute.is_in(form, array_of_texts([*_FORMS, None]))
-    right = compute.and_(compute.equal(made["made"], compute.is_valid(form)), known)
-    if not compute.all(right, min_count=0).as_py():
-        row = compute.index(right, False).as_py()
-        raise _says_another(made, row, "made" if known[row].as_py() else "form")
+    form = whole(made["form"])
+    labels = np.array([label in _FORMS for label in form.dictionary.to_pylist()], bool)
+    valid = is_valid(form)
+    known = ~valid
+    known[valid] = labels[numpy_array(form.indices.drop_null())]
+    right = known & (numpy_array(whole(made["made"])) == valid)
+    if not right.all():
+        row = int(right.argmin())
+        raise _says_another(made, row, "form" if not known[row] else "made")
 
 
 def _check_others(others: Any) -> None:
@@ -472,12 +479,11 @@ def _quote_texts(quotes: Any) -> Any:
 
 def _heads(table: Any) -> Any:
     """Return the bytes of each row that come before the previous digest."""
-    choose = compute_functions().if_else
     of = {
         "position": table["position"],
         "recorded_at": table["recorded_at"],
-        "imported": choose(table["imported"], text_scalar(log.IMPORTED), text_scalar("")),
-        "normal": choose(table["normal"], text_scalar(log.NORMAL), text_scalar("")),
+        "imported": _either(table["imported"], log.IMPORTED, ""),
+        "normal": _either(table["normal"], log.NORMAL, ""),
         "provenance": table["provenance"],
         "command_id": _quoted(table["command_id"]),
         "command": _hexadecimal(table["command"]),
@@ -487,9 +493,8 @@ def _heads(table: Any) -> Any:
 
 def _forecast_ends(table: Any) -> Any:
     """Return the bytes of each row of a forecast or withdrawal from the previous digest on; its ids are JSON."""
-    compute = compute_functions()
     of = {
-        "type": compute.if_else(compute.is_valid(table["form"]), *map(text_scalar, _TYPES)),
+        "type": _either(compute_functions().is_valid(table["form"]), *_TYPES),
         "at": table["claimed_at"],
         "question": table["question"],
         "participant": table["participant"],
@@ -501,15 +506,40 @@ def _forecast_ends(table: Any) -> Any:
     return _joined(*log.forecast_parts(of))
 
 
+def _either(column: Any, text: str, other: str) -> Any:
+    """Return a text where a column is true and another one elsewhere; the text itself if it is the same in all rows."""
+    compute = compute_functions()
+    if compute.all(column, min_count=0).as_py():
+        return text
+    return compute.if_else(column, text_scalar(text), text_scalar(other)) if compute.any(column).as_py() else other
+
+
 def _joined(*parts: Any) -> Any:
     """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs.
 
     A part that is a tuple is joined first, and is empty where one of its own parts is missing.
     """
-    pa = pyarrow()
-    texts = [_optional(*part) if isinstance(part, tuple) else _text(part) for part in parts]
-    joined = compute_functions().binary_join_element_wise(*texts, text_scalar(""))
+    pa, texts, literal = pyarrow(), list[Any](), ""
+    for part in _present(parts):
+        if isinstance(part, str):
+            literal += part  # texts next to each other are joined once, not in each row
+        else:
+            texts += [text_scalar(literal), _text(part)]
+            literal = ""
+    joined = compute_functions().binary_join_element_wise(*texts, text_scalar(literal), text_scalar(""))
     return (whole(joined) if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
+
+
+def _present(parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield the parts that `_joined` joins, without those that no row has; of a tuple that all rows have, its own."""
+    for part in parts:
+        if not isinstance(part, tuple):
+            yield part
+        elif columns := [each for each in part if not isinstance(each, str)]:
+            if not any(column.null_count for column in columns):
+                yield from part
+            elif all(column.null_count < len(column) for column in columns):
+                yield _optional(*part)
 
 
 def _optional(*parts: Any) -> Any:
@@ -528,15 +558,21 @@ def _text(part: Any) -> Any:
     return part.cast(pa.string())
 
 
-def _quoted(column: Any) -> Any:
-    """Return each text as JSON."""
-    compute = compute_functions()
-    odd = compute.match_substring_regex(column, _ESCAPED)
-    plain = compute.binary_join_element_wise(text_scalar('"'), column, text_scalar('"'), text_scalar(""))
-    if not compute.any(odd).as_py():
-        return plain
+def _quoted(column: Any) -> tuple[Any, ...]:
+    """Return texts as JSON, as a part that `_joined` takes."""
+    column = whole(column)
+    odd = compute_functions().match_substring_regex(column, _ESCAPED) if _has_escaped(column) else None
+    if odd is None or not compute_functions().any(odd).as_py():
+        return '"', column, '"'
     written = array_of_texts([_encode(text).decode() for text in column.filter(odd).to_pylist()])
-    return compute.replace_with_mask(whole(plain), whole(odd), written)
+    plain = compute_functions().binary_join_element_wise(text_scalar('"'), column, text_scalar('"'), text_scalar(""))
+    return (compute_functions().replace_with_mask(plain, odd, written),)
+
+
+def _has_escaped(texts: Any) -> bool:
+    """Return whether JSON may write one of some texts with a backslash; texts beside them in memory count too."""
+    data = texts.buffers()[2]
+    return data is not None and bool(_IS_ESCAPED[np.frombuffer(data, np.uint8)].any())
 
 
 def _hexadecimal(column: Any) -> Any:
@@ -544,10 +580,9 @@ def _hexadecimal(column: Any) -> Any:
     pa = pyarrow()
     column = whole(column)
     width, size = column.type.byte_width, len(column)
-    raw = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * width : (column.offset + size) * width]
-    digits = pa.py_buffer(_DIGITS[raw].tobytes())
+    raw = memoryview(column.buffers()[1])[column.offset * width : (column.offset + size) * width]
     offsets = pa.py_buffer(np.arange(0, 2 * width * (size + 1), 2 * width, dtype=np.int32).tobytes())
-    return pa.StringArray.from_buffers(size, offsets, digits)
+    return pa.StringArray.from_buffers(size, offsets, pa.py_buffer(hexlify(raw)))
 
 
 def _number_lists(column: Any) -> Any:

@@ -157,8 +157,8 @@ def _latest(columns: SegmentColumns) -> int:
 def _check_rows(columns: SegmentColumns, segment: Segment, position: int) -> None:
     """Rebuild the rows of a segment up to a log position, or a little further. Raises Corrupt: one was changed."""
     at = segment.first - 1
-    for rows in checked_rows(columns, segment, segment.before):
-        at += len(rows)
+    for digests in checked_rows(columns, segment, segment.before, digests=True):
+        at += len(digests)
         if at >= position:
             return
 

@@ -288,13 +288,15 @@ def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> I
 
 def _states(after: int, rows: StoredRows) -> list[bytes]:
     """Return the bytes of the rows, up to the first gap. Raises Corrupt: position after + 1 is missing."""
-    if [position for position, _ in rows] != [*range(after + 1, after + 1 + len(rows))]:
-        for index, (position, _) in enumerate(rows):
-            if position != after + 1 + index:
-                if not index:
-                    raise Corrupt(after + 1, _misplaced(after + 1, position), "positions")
-                rows = rows[:index]
-                break
+    positions, states = zip(*rows, strict=True) if rows else ((), ())
+    if positions == (*range(after + 1, after + 1 + len(rows)),) and {*map(type, states)} <= {bytes}:
+        return [*states]
+    for index, (position, _) in enumerate(rows):
+        if position != after + 1 + index:
+            if not index:
+                raise Corrupt(after + 1, _misplaced(after + 1, position), "positions")
+            rows = rows[:index]
+            break
     return [_checked(position, state) for position, state in rows]
 
 
