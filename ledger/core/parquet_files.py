@@ -8,12 +8,15 @@ anything is decoded; their formats are those of Apache Parquet, "File Format" an
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from typing import IO, Any, NamedTuple
 
 from forecast_ledger.ledger.core.extras import pyarrow
 
 Struct = dict[int, tuple[int, Any]]  # the fields of a struct of Thrift by their ids: the kind and the value
+Quick = Callable[[bytes, int, int], tuple[Struct, int] | None]
 TRUE, FALSE, _BYTE, SHORT, INT, LONG, _DOUBLE, BYTES, LIST, _SET, _MAP, STRUCT = range(1, 13)  # kinds
 _INTEGERS, _TRUTHS = frozenset({SHORT, INT, LONG}), frozenset({TRUE, FALSE})
 _DEEPEST = 32  # structs and lists in each other; a footer has about eight
@@ -69,9 +72,12 @@ class Footer(NamedTuple):
     groups: Sequence[Sequence[Chunk]]
 
 
-def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
+def read_struct(
+    data: bytes, at: int = 0, depth: int = 0, quick: Quick = lambda _data, _at, _depth: None
+) -> tuple[Struct, int]:
     r"""Return a struct in Thrift's compact protocol, and the offset of the first byte after it.
 
+    quick: another way to read structs in lists; it returns None for those that it does not read.
     Raises ValueError: the bytes end before it, a field is in it twice, a kind is not known, or it is too deep.
 
     >>> read_struct(b"\x15\x0e\x18\x02hi\x00")
@@ -93,16 +99,16 @@ def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
             if kind in _INTEGERS and (value := data[at]) < 128:  # as most are
                 value, at = (value >> 1) ^ -(value & 1), at + 1
             elif kind == STRUCT and depth < _DEEPEST:
-                value, at = read_struct(data, at, depth + 1)
+                value, at = read_struct(data, at, depth + 1, quick)
             else:
-                value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth)
+                value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth, quick)
             fields[number] = kind, value
     except IndexError:
         raise _CutError(_CUT) from None
     return fields, at + 1
 
 
-def _read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+def _read_value(data: bytes, at: int, kind: int, depth: int, quick: Quick) -> tuple[Any, int]:
     if kind in _INTEGERS:
         return _integer(data, at)
     if kind == BYTES:
@@ -113,15 +119,15 @@ def _read_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
     if depth == _DEEPEST:
         raise ValueError(f"the metadata has more than {_DEEPEST} levels")
     if kind == STRUCT:
-        return read_struct(data, at, depth + 1)
+        return read_struct(data, at, depth + 1, quick)
     if kind in {LIST, _SET}:
-        return _read_list(data, at, depth + 1)
+        return _read_list(data, at, depth + 1, quick)
     if kind in {_BYTE, _DOUBLE}:
         return None, at + (1 if kind == _BYTE else 8)
     raise ValueError(f"the metadata has a value of the unknown kind {kind}")
 
 
-def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]], int]:
+def _read_list(data: bytes, at: int, depth: int, quick: Quick) -> tuple[tuple[int, list[Any]], int]:
     """Return the kind of the items of a list, and the items."""
     head, at = data[at], at + 1
     count, kind = head >> 4, head & 15
@@ -133,9 +139,9 @@ def _read_list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]],
     item: Any
     for _ in range(count):
         if kind == STRUCT and depth < _DEEPEST:
-            item, at = read_struct(data, at, depth + 1)
+            item, at = quick(data, at, depth + 1) or read_struct(data, at, depth + 1, quick)
         else:
-            item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth)
+            item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth, quick)
         items.append(item)
     return (kind, items), at
 
@@ -239,9 +245,54 @@ def read_footer(file: IO[bytes]) -> Footer:
     """Return what the footer of a Parquet file says. Raises ValueError: it is damaged, or columns are elsewhere."""
     start, data = footer_bytes(file)
     size = start + len(data) + _END
-    footer, _ = read_struct(data)
+    footer, _ = read_struct(data, quick=_quick_chunk)
     leaves = _leaves(_structs(footer, 2))
     return Footer(size, [_chunks(group, leaves, size) for group in _structs(footer, 4)])
+
+
+_CHUNK_DEPTH = 4  # of a chunk: in the list of a row group, which is in the list of the footer
+_CHUNK_FIELDS = ((4, INT), (5, LONG), (7, LONG), (9, LONG), (11, LONG))  # of its metadata that `_chunks` takes
+
+
+def _quick_chunk(data: bytes, at: int, depth: int) -> tuple[Struct, int] | None:
+    """Return what `_chunks` takes of a chunk, if it is written as pyarrow does it: a footer has thousands of these."""
+    found = _chunk_pattern().match(data, at) if depth == _CHUNK_DEPTH else None
+    if found is None:
+        return None
+    metadata = {
+        number: (kind, _integer(data, begin)[0])
+        for (number, kind), begin in zip(_CHUNK_FIELDS, map(found.start, range(1, 6)), strict=True)
+        if begin >= 0
+    }
+    return {3: (STRUCT, metadata)}, found.end()
+
+
+@cache
+def _chunk_pattern() -> "re.Pattern[bytes]":
+    """Return the bytes of a ColumnChunk whose fields come in order, so that none is there twice, nor 1, 8 or 9.
+
+    A field begins with a byte of its distance from the one before, which is not 0, and its kind.
+    """
+
+    def heads(*kinds: int) -> bytes:
+        return b"[%b]" % b"".join(re.escape(bytes([step << 4 | kind])) for step in range(1, 16) for kind in kinds)
+
+    def several(kind: int, item: bytes) -> bytes:
+        return b"(?:%b)" % b"|".join(re.escape(bytes([n << 4 | kind])) + b"(?:%b){%d}" % (item, n) for n in range(5))
+
+    number = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
+    text = b"(?:%b)" % b"|".join(re.escape(bytes([size])) + b".{%d}" % size for size in range(64))
+    numbers = heads(*_INTEGERS) + number
+    lists = heads(LIST) + b"(?:%b|%b)" % (several(LONG, number), several(STRUCT, b"(?:%b)*+\0" % numbers))
+    inner = b"(?:%b|%b|%b%b|%b)*+\0" % (numbers, heads(*_TRUTHS), heads(BYTES), text, lists)
+    metadata = (
+        rb"\x15%b\x19%b\x19%b" % (number, several(INT, number), several(BYTES, text))  # type, encodings, path
+        + rb"\x15(%b)\x16(%b)\x16%b\x16(%b)" % ((number,) * 4)  # codec, values, bytes, packed bytes
+        + rb"\x26(%b)(?:\x26(%b)|(?![\x10-\x2f]))" % (number, number)  # where pages begin, and the dictionary
+        + b"(?:%b|%b|%b%b)*+\0" % (numbers, lists, heads(STRUCT), inner)
+    )
+    indexes = rb"(?:\x16%b\x15%b){0,2}" % (number, number)
+    return re.compile(rb"\x26%b\x1c%b%b\0" % (number, metadata, indexes), re.DOTALL)
 
 
 def _leaves(elements: Sequence[Struct]) -> list[tuple[str, bool, int]]:

@@ -243,7 +243,6 @@ _UNCOUNTED = frozenset({"command_id", "command", "provenance", "numbers"})  # la
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
 _THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
-_FIRST = Lock()  # of the threads that need a file, the first one looks for what is kept of it, and the others wait
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
@@ -427,7 +426,7 @@ def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, 
     schema, *_ = schemas()
     with _opened(folder, segment.forecasts, schema, segment.first) as file:
         path = folder / segment.forecasts.name
-        with _FIRST:
+        with _lock(path):
             ranges = _questions(path, segment.forecasts.sha256, _status(path))
         groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
         table = _read(file, schema, without, groups)
@@ -453,7 +452,9 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
     path = folder / entry.name
     try:
         with open_regular(path) as opened:
-            (metadata, sizes), names = _metadata(path, entry.sha256, _status(path)), _dictionaries(schema)
+            with _lock(path):
+                metadata, sizes = _metadata(path, entry.sha256, _status(path))
+            names = _dictionaries(schema)
             with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
                 if file.metadata.num_rows != entry.rows:
                     raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
@@ -480,6 +481,12 @@ class _Opened(NamedTuple):
     parquet: Any
     bytes: IO[bytes]
     sizes: ParquetSizes
+
+
+@lru_cache(_FOOTERS)
+def _lock(path: Path) -> Lock:  # noqa: ARG001 - the key
+    """Return the lock of a file: of the threads that need it, one looks for what is kept of it, and the others wait."""
+    return Lock()
 
 
 @lru_cache(_FOOTERS)

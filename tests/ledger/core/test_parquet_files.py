@@ -14,17 +14,24 @@ from pyarrow import parquet
 from forecast_ledger.ledger.core import parquet_files
 from forecast_ledger.ledger.core.parquet_files import (
     BATCH_ROWS,
+    BYTES,
+    INT,
+    LONG,
     MOST_RATIO,
+    SHORT,
+    STRUCT,
     TooLargeError,
     decoded_bytes,
+    footer_bytes,
     most_decoded_bytes,
     read_batches,
     read_footer,
     read_pages,
     read_struct,
+    write_struct,
 )
 
-LONG = "x" * 2**20
+LONG_TEXT = "x" * 2**20
 FREE = 2**24  # bytes that any file may give in these tests
 
 
@@ -50,7 +57,7 @@ def in_one_list(count: int) -> pa.Table:
 
 def with_prefixes(count: int) -> BytesIO:
     """Texts of which each is written as the length of its prefix in the text before."""
-    table = pa.table({"c": pa.array([LONG[: 2**16]] * count)})
+    table = pa.table({"c": pa.array([LONG_TEXT[: 2**16]] * count)})
     return written(table, use_dictionary=False, column_encoding={"c": "DELTA_BYTE_ARRAY"}, data_page_size=2**30)
 
 
@@ -69,8 +76,8 @@ def counted() -> Iterator[None]:
 
 
 BOMBS: dict[str, Callable[[], BytesIO]] = {
-    "a long text": lambda: written(repeated(LONG, 2_000)),
-    "texts in lists": lambda: written(pa.table({"c": pa.array([[LONG] * 20])})),
+    "a long text": lambda: written(repeated(LONG_TEXT, 2_000)),
+    "texts in lists": lambda: written(pa.table({"c": pa.array([[LONG_TEXT] * 20])})),
     "prefixes": lambda: with_prefixes(300),
     "a number": lambda: written(repeated(1, 5_000_000)),
     "one list": lambda: written(in_one_list(2_000_000)),
@@ -116,7 +123,7 @@ def test_a_larger_file_may_have_larger_rows(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_few_long_texts_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as fit into the bytes of a batch."""
     monkeypatch.setattr(parquet_files, "_BATCH_BYTES", 10 * 2**20)
-    for file in (written(repeated(LONG, 35)), written(pa.table({"c": pa.array([*"ab", LONG] * 12)}))):
+    for file in (written(repeated(LONG_TEXT, 35)), written(pa.table({"c": pa.array([*"ab", LONG_TEXT] * 12)}))):
         assert max(batch.num_rows for batch in read_batches(file)) == 10
 
 
@@ -208,6 +215,69 @@ def test_a_footer_says_what_pyarrow_reads_in_it(version: str, compression: str) 
             assert sum(page.values for page in pages if not page.is_dictionary) == column.num_values
             assert pages[-1].start + pages[-1].packed == chunk.start + chunk.size
             assert sum(page.size for page in pages) <= column.total_uncompressed_size  # which counts headers too
+
+
+CHUNK = (4, 5, 7, 9, 11)  # codec, num_values, total_compressed_size, data_page_offset, dictionary_page_offset
+
+
+def read_quickly(data: bytes, at: int) -> tuple[parquet_files.Struct, int] | None:
+    """What the quick way reads of a chunk in a footer."""
+    return parquet_files._quick_chunk(data, at, parquet_files._CHUNK_DEPTH)
+
+
+@given(st.data())
+def test_a_chunk_that_is_read_quickly_is_the_one_that_is_there(data: st.DataObject) -> None:
+    """Wherever it begins, in a footer of which up to three bytes are changed: read field by field, it is the same.
+
+    It has no other file, field 1, and is not encrypted, fields 8 and 9 of parquet.thrift.
+    """
+    _, footer = footer_bytes(written_file(compression="zstd"))
+    changed = bytearray(footer)
+    for _ in range(data.draw(st.integers(0, 3))):
+        changed[data.draw(st.integers(0, len(footer) - 1))] = data.draw(st.integers(0, 255))
+    content, found = bytes(changed), 0
+    for at in (at for at, head in enumerate(content) if head == 0x26):  # of field 2, a long
+        if (read := read_quickly(content, at)) is not None:
+            chunk, end = read_struct(content, at)
+            metadata = chunk[3][1]
+            taken = {number: metadata[number] for number in CHUNK if number in metadata}
+            assert read == ({3: (STRUCT, taken)}, end)
+            assert not chunk.keys() & {1, 8, 9}
+            found += 1
+    assert found == 14 or content != footer  # seven columns in two row groups
+
+
+ODD: dict[str, tuple[dict[int, Any], dict[int, Any]]] = {  # other fields of a chunk, and of its metadata
+    "in another file": ({1: (BYTES, b"x")}, {}),
+    "encrypted": ({8: (STRUCT, {})}, {}),
+    "encrypted metadata": ({9: (BYTES, b"x")}, {}),
+    "a number in place of encryption": ({8: (LONG, 1)}, {}),
+    "a number of 16 bits as its size": ({}, {7: (SHORT, 1)}),
+    "a dictionary at a place of 32 bits": ({}, {11: (INT, 4)}),
+    "an index before the dictionary": ({}, {10: (LONG, 4), 11: (INT, 4)}),
+    "a text of 64 bytes": ({}, {12: (STRUCT, {5: (BYTES, b"x" * 64)})}),
+}
+
+
+@pytest.mark.parametrize(("fields", "metadata"), ODD.values(), ids=ODD)
+def test_an_odd_chunk_is_read_field_by_field(fields: dict[int, Any], metadata: dict[int, Any]) -> None:
+    """Where it is refused, if it can be."""
+    groups = read_struct(footer_bytes(written_file())[1])[0][4][1][1]
+    chunk = groups[0][1][1][1][0]
+    assert read_quickly(write_struct(chunk), 0) is not None
+    chunk[3][1].update(metadata)
+    assert read_quickly(write_struct(chunk | fields), 0) is None
+
+
+def test_a_chunk_with_a_field_twice_is_read_field_by_field() -> None:
+    """The second time has its number written out: field 7, a long, is 0 at the end of the metadata."""
+    chunk = read_struct(footer_bytes(written_file())[1])[0][4][1][1][0][1][1][1][0]
+    content = write_struct({2: chunk[2], 3: chunk[3]})
+    assert read_quickly(content, 0) is not None
+    twice = content[:-2] + b"\x06\x0e\x00" + content[-2:]
+    with pytest.raises(ValueError, match="field 7 of the metadata is there twice"):
+        read_struct(twice)
+    assert read_quickly(twice, 0) is None
 
 
 def test_pages_with_too_few_values_are_damaged() -> None:
