@@ -76,8 +76,6 @@ class Codes:
 # --- Integer keys of rows: their order, their runs, their distinct values.
 
 
-_EXACT = 53  # bits of a float
-_HALF_BITS, _HALF_MASK = 32, 2**32 - 1
 _DIGIT = 16  # bits of a key that NumPy sorts by counting
 _FEW = 512  # fewer keys than this are sorted faster by comparison
 
@@ -121,23 +119,15 @@ class Totals(NamedTuple):
         return cls(np.arange(len(starts)).repeat(counts), counts)
 
     def of(self, column: Int64Array) -> Int64Array:
-        """Return the sum of each index, shape (m,), as 64 bits hold it. Floats add up whole numbers, exactly.
+        """Return the sum of each index, shape (m,), as 64 bits hold it.
 
         >>> totals = Totals(np.array([1, 0, 1]), np.array([1, 2]))
         >>> totals.of(np.array([2**62, -5, 3])).tolist() == [-5, 2**62 + 3]
         True
         """
-        if not len(column):
-            return np.zeros_like(self.counts)
-        most = int(self.counts.max())
-        if most * largest(column) < 1 << _EXACT:
-            return self._sums(column)
-        if most >> _EXACT - _HALF_BITS:
-            return np.add.reduceat(column[stable_order(self.which)], np.cumsum(self.counts) - self.counts)
-        return self._sums(column & _HALF_MASK) + (self._sums(column >> _HALF_BITS) << _HALF_BITS)
-
-    def _sums(self, column: Int64Array) -> Int64Array:
-        return np.bincount(self.which, column, len(self.counts)).astype(np.int64)
+        sums = np.zeros(len(self.counts), np.int64)
+        np.add.at(sums, self.which, column)
+        return sums
 
 
 def index_where(rows: BoolArray) -> Int64Array | slice:
