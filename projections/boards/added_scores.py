@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.projections.boards.contest_groups import (
     ContestSums,
-    ScoredGroup,
+    SummedGroup,
     contests_by_rules,
     count_people,
     numbers_of,
@@ -33,7 +33,6 @@ from forecast_ledger.projections.boards.score_sums import (
     kinds_of,
     owners_of,
     score_terms,
-    summed,
     with_bounds,
 )
 from forecast_ledger.projections.boards.totals import TermsOf
@@ -79,9 +78,9 @@ def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
     return most > MOST_KEPT
 
 
-def sums_of_group(facts: Facts, group: ScoredGroup, *, bounded: bool) -> SumRows:
+def sums_of_group(facts: Facts, group: SummedGroup, *, bounded: bool) -> SumRows:
     """Return the sums of scores. bounded: a participant with many sums in a contest gets bounds, if they fit."""
-    sums, bounds = summed(group.rules, group.questions, group.rows), NO_BOUNDS
+    sums, bounds = group.sums, NO_BOUNDS
     if bounded:
         with suppress(OverflowError):
             sums, bounds = with_bounds(group.rules, group.questions, sums, count_people(facts))

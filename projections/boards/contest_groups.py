@@ -29,6 +29,8 @@ from forecast_ledger.projections.boards.score_sums import (
     coverage_terms,
     owners_of,
     score_terms,
+    scored_sums,
+    summed,
     weights_of,
 )
 from forecast_ledger.projections.boards.totals import (
@@ -73,10 +75,23 @@ class ScoredGroup(NamedTuple):
         """Return the ids of the contests with a question that counts."""
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
+    def summed(self) -> "SummedGroup":
+        """Return the sums of scores, as few as there can be."""
+        return SummedGroup(self.names, self.rules, self.questions, summed(self.rules, self.questions, self.rows))
+
     def sums(self, facts: Facts) -> "ContestSums":
         """Return the sums of scores; each has one score."""
         sums = counted(self.questions, self.rows)
         return ContestSums(facts, self.names, self.questions, sums, NO_BOUNDS, count_people(facts), no_terms)
+
+
+class SummedGroup(NamedTuple):
+    """The sums of the scores of several contests with the same rule set, in the order of `names`, their ids."""
+
+    names: list[str]
+    rules: RuleSet
+    questions: Questions
+    sums: SummedScores
 
 
 def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:
@@ -97,6 +112,15 @@ def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     if len(unlike) < len(names):
         questions, rows = _repeated(questions, rows, numbers_of(unlike, like))
     return ScoredGroup(names, contests, questions, rows)
+
+
+def sum_group(facts: Facts, names: list[str], chunk: int) -> SummedGroup:
+    """Return the sums of the scores of contests with the same rule set."""
+    if len({*first_alike(facts, names)}) < len(names):
+        return score_group(facts, names, chunk).summed()
+    contests = [facts.contests[name] for name in names]
+    questions = scored_questions(facts, *contests)
+    return SummedGroup(names, contests[0].opened.rules, questions, scored_sums(facts, contests, questions, chunk))
 
 
 def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ A sum is of integers, or of numbers times rates; where an owner has many differe
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -33,14 +34,20 @@ from forecast_ledger.projections.core.wide_int import (
     bounded_quotient_sums,
     wide_quotient_sums,
 )
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.reference_kinds import fine_bits
+from forecast_ledger.projections.scores.score_terms import CHUNK, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions
+from forecast_ledger.projections.scores.terms import Terms
 from forecast_ledger.projections.scores.time_weighted import (
     QUESTION_KINDS,
+    SLICE,
     QuestionGroups,
     Scores,
+    covered_units,
     divided_by,
     group_questions,
+    scores,
 )
 
 Rates = Sequence[tuple[int, int]]  # a numerator (>= 0) and a denominator (> 0) each
@@ -193,6 +200,36 @@ def summed(rules: RuleSet, questions: Questions, rows: Scores) -> SummedScores:
     return added(rules, questions, counted(questions, rows))
 
 
+def scored_sums(facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> SummedScores:
+    """Return what `summed` returns of the scores of contests of one rule set.
+
+    Most are added up as their terms come, without a row for each question and participant.
+    """
+    rules = contests[0].opened.rules
+    if _adds_alike(rules) and int(facts.forecasts.counts(questions.code).max(initial=0)) <= SLICE:  # none in slices
+        counting = np.flatnonzero(questions.weight > 0)
+        chosen = questions if len(counting) == len(questions.code) else questions.take(counting)
+        alike = _first_alike(questions)[counting]
+        with suppress(OverflowError):  # a sum might not fit in its words
+            terms = terms_in_chunks(facts, contests, chosen, chunk)
+            parts = [_sums_of_terms(part, alike[first : first + len(part.questions.code)]) for first, part in terms]
+            return added(rules, questions, joined_sums([NO_SUMS, *parts]))
+    return summed(rules, questions, scores(facts, contests, questions, chunk))
+
+
+def _sums_of_terms(terms: Terms, alike: Int64Array) -> SummedScores:
+    """Return the sums of scores. alike: of each question, the first that is alike. Raises OverflowError."""
+    standing, question = terms.standing, terms.standing.question
+    people = int(standing.participant.max(initial=0)) + 1
+    keys, index = distinct(alike[question] * people + standing.participant)
+    totals, (covered, hidden) = Totals(index, np.bincount(index)), covered_units(terms)
+    if largest(covered) * int(totals.counts.max(initial=0)) >> _BITS:
+        raise OverflowError("a sum of more than 60 bits")
+    over = np.bincount(index[run_starts(question, standing.participant)])
+    whole = Scores(*np.divmod(keys, people), terms.sums(totals), totals.of(covered), totals.of(hidden))
+    return SummedScores(whole, over)
+
+
 def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedScores:
     """Return sums with those of one participant on questions of one contest that are alike added up.
 
@@ -202,10 +239,8 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     rows, over = sums
     if not _adds_alike(rules) or not len(over):
         return sums
-    group = _alike(questions)
-    alike = np.unique(group, return_index=True)[1][group]  # the first question of the same contest and group
     people = int(rows.participant.max()) + 1
-    keys, index = distinct(alike[rows.question] * people + rows.participant)
+    keys, index = distinct(_first_alike(questions)[rows.question] * people + rows.participant)
     totals = Totals(index, np.bincount(index))
     if max(map(largest, (rows.numerator.high, rows.covered))) * int(totals.counts.max()) >> _BITS:
         return sums
@@ -228,8 +263,15 @@ def _adds_alike(rules: RuleSet) -> bool:
 def _alike(questions: Questions) -> Int64Array:
     """Return a number for each question, the same for those of one contest that are alike."""
     groups = group_questions(questions).group_of
-    _, number = distinct(questions.contest * (int(groups.max()) + 1) + groups)
+    _, number = distinct(questions.contest * (int(groups.max(initial=0)) + 1) + groups)
     return number
+
+
+def _first_alike(questions: Questions) -> Int64Array:
+    """Return for each question the index of the first of the same contest that is alike."""
+    group = _alike(questions)
+    first: Int64Array = np.unique(group, return_index=True)[1][group]
+    return first
 
 
 def score_terms(rules: RuleSet, groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, list[Rated]]:

@@ -179,19 +179,20 @@ def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
 
 
 def _scores(first: int, terms: Terms) -> Scores:
-    standing = terms.standing
-    length = standing.end - standing.start
-    question, participant = standing.question, standing.participant
+    question, participant = terms.standing.question, terms.standing.participant
     starts = run_starts(question, participant)
-    totals = Totals.of_runs(starts, len(question))
-    hidden = np.minimum(standing.end, terms.questions.hidden[question]) - standing.start
-    return Scores(
-        question=question[starts] + first,
-        participant=participant[starts],
-        numerator=terms.sums(totals),
-        covered=totals.of(length),
-        covered_hidden=totals.of(np.maximum(hidden, 0)),
-    )
+    totals, (covered, hidden) = Totals.of_runs(starts, len(question)), covered_units(terms)
+    sums = terms.sums(totals), totals.of(covered), totals.of(hidden)
+    return Scores(question[starts] + first, participant[starts], *sums)
+
+
+def covered_units(terms: Terms) -> tuple[Int64Array, Int64Array]:
+    """Return the units of time that each interval covers, in all and in the hidden period."""
+    standing, hidden = terms.standing, terms.questions.hidden
+    covered = standing.end - standing.start
+    if not hidden.any():
+        return covered, np.zeros_like(covered)
+    return covered, np.maximum(np.minimum(standing.end, hidden[standing.question]) - standing.start, 0)
 
 
 QUESTION_KINDS = ("binary", "multiple_choice", "numeric")  # of which means are taken; every range is numeric

@@ -13,10 +13,12 @@ from forecast_ledger.projections.boards.contest_groups import (
     ContestSums,
     SampledGroup,
     ScoredGroup,
+    SummedGroup,
     SummedSamples,
     contests_by_rules,
     sample_group,
     score_group,
+    sum_group,
 )
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import Values
@@ -105,6 +107,12 @@ class Analysis:
     def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
         return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
+
+    def summed_groups(self) -> list[SummedGroup]:
+        """Return the sums of scores of all contests; of the scores themselves, if a table has needed them."""
+        if "scored_groups" in vars(self):
+            return [group.summed() for group in self.scored_groups]
+        return [sum_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""

@@ -72,12 +72,14 @@ def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
     """
     contests = {name: contest for name, contest in facts.contests.items() if contest.entries}
     projections = Projections(replace(facts, contests=contests))
+    names = sorted(wanted - {SUMS, SAMPLES, BOUNDS})
+    tables = {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in names}
     return QuestionPart(
-        [sums_of_group(facts, group, bounded=BOUNDS in wanted) for group in projections.scored_groups]
+        [sums_of_group(facts, group, bounded=BOUNDS in wanted) for group in projections.summed_groups()]
         if SUMS in wanted
         else [],
         [group.summed() for group in projections.sampled_groups if len(group.contest)] if SAMPLES in wanted else [],
-        {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in sorted(wanted - {SUMS, SAMPLES, BOUNDS})},
+        tables,
     )
 
 
