@@ -5,11 +5,10 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache
-from itertools import accumulate, groupby
 from math import ceil
 from pathlib import Path
 from random import random
@@ -63,13 +62,20 @@ _NOW = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"  # µs si
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
-# Inserts many rows. Fourth value: a blob of their bytes, one row after the other. Fifth: a JSON array with an integer
-# for each row: the index of its first byte in the blob, from 1 on, times 2^32, plus its size.
-_INSERT_MANY = (
-    f"INSERT INTO {_TABLE} SELECT ?, ? + key, ?, substr(?, value >> 32, value & 4294967295) FROM json_each(?)"  # noqa: S608
-)
-_MANY = 16  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
-_AT_ONCE, _BYTES_AT_ONCE = 1_000, 8 * 2**20  # the most rows of such a statement, and the most bytes of several rows
+_AT_ONCE = 128  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
+_MOST_AT_ONCE = 8 * 2**20  # characters or bytes of rows that SQLite copies for one statement
+
+
+def _insertion(count: int) -> str:
+    """Return the statement that inserts so many rows. Values: ledger, first log position, event type, each row.
+
+    A row is a text, which is cast to its bytes in UTF-8 without a copy, or bytes.
+    """
+    rows = [f"(?1, ?2 + {number}, ?3, CAST(?{number + 4} AS BLOB))" for number in range(count)]
+    return f"INSERT INTO {_TABLE} VALUES {', '.join(rows)}"  # noqa: S608 - a constant
+
+
+_INSERT, _INSERT_MANY = _insertion(1), _insertion(_AT_ONCE)
 _TAKEN = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
 _NOT_COMMITTED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 _WAITS = ("locked", "already exists")  # in SQLite's messages while another process creates the same tables
@@ -179,10 +185,10 @@ class SQLite(Rows):
     def turn(self) -> Iterator["_Turn"]:
         """Take the turn to write: an immediate transaction, which is rolled back unless `insert` has committed it."""
         with self._files.writing() as connection:
-            cursor = connection.cursor()
-            _begin(cursor, self.limits.turn)
+            turn = _Turn(connection, self)
+            _begin(turn.cursor, self.limits.turn)
             try:
-                yield _Turn(connection, cursor, self._name, self.location)
+                yield turn
             finally:
                 connection.rollback()  # does nothing after a commit
 
@@ -310,59 +316,50 @@ _INHERITED = (
 class _Turn:
     """A transaction that holds the write lock of the file."""
 
-    def __init__(self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, location: str) -> None:
-        self._connection, self._cursor, self._name, self._location = connection, cursor, name, location
+    def __init__(self, connection: SQLiteConnection, of: SQLite) -> None:
+        self._connection, self.cursor = connection, connection.cursor()
+        self._name, self._location, self._is_utf_8 = of._name, of.location, of._encoding == "UTF-8"
 
     def select(self, after: int, limit: int) -> StoredRows:
-        return _select(self._cursor, self._name, after, limit)
+        return _select(self.cursor, self._name, after, limit)
 
     def insert(self, rows: Sequence[NewRows]) -> None:
-        """Insert the rows, long groups in one statement each, and commit; see `Transaction`."""
-        connection = self._cursor.sqlite_cursor.connection
+        """Insert the rows, many with each statement, and commit; see `Transaction`."""
+        connection = self.cursor.sqlite_cursor.connection
         before = connection.total_changes
         try:
-            for is_long, some in groupby(rows, lambda group: len(group.rows) >= _MANY):
-                if not is_long:
-                    self._insert_each(some)
-                    continue
-                for group in some:
-                    self._insert_many(group)
+            each: list[tuple[str, int, str, str | bytearray]] = []
+            for group in rows:
+                for begin in range(0, len(group.rows), _AT_ONCE):
+                    first, states = group.first + begin, self._states(group.rows[begin : begin + _AT_ONCE])
+                    if len(states) == _AT_ONCE and sum(map(len, states)) <= _MOST_AT_ONCE:
+                        self.cursor.executemany(_INSERT, each)
+                        self.cursor.execute(_INSERT_MANY, (self._name, first, group.type, *states))
+                        each = []
+                    else:
+                        each += [(self._name, at, group.type, state) for at, state in enumerate(states, first)]
+            self.cursor.executemany(_INSERT, each)
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TAKEN:
                 raise TakenError(str(error)) from None
             raise
         where = "originator_id = ? AND originator_version BETWEEN ? AND ?"
         span = (self._name, rows[0].first, rows[-1].last)
-        self._cursor.execute(f"SELECT count(*) FROM {_TABLE} WHERE {where}", span)  # noqa: S608
-        [count] = self._cursor.fetchone()
+        self.cursor.execute(f"SELECT count(*) FROM {_TABLE} WHERE {where}", span)  # noqa: S608
+        [count] = self.cursor.fetchone()
         if not count == connection.total_changes - before == sum(len(group.rows) for group in rows):
             reason = "the database changed or dropped the rows, so nothing was recorded"
             raise Unavailable(f"{self._location}: {reason}; check its table for triggers")
         self._commit()
 
-    def _insert_each(self, rows: Iterable[NewRows]) -> None:
-        """Insert rows one by one: as a bytearray, because `sqlite3` looks up an adapter for each bytes object."""
-        each = [
-            (self._name, position, group.type, bytearray(row_bytes(row)))
-            for group in rows
-            for position, row in enumerate(group.rows, group.first)
-        ]
-        self._cursor.executemany(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", each)  # noqa: S608
+    def _states(self, rows: Sequence[str | bytes]) -> Sequence[str | bytearray]:
+        """Return rows as values: as bytearrays, unless a text has the same bytes in the database.
 
-    def _insert_many(self, rows: NewRows) -> None:
-        """Insert many rows with each statement, in half of the time; other threads run meanwhile."""
-        count = len(rows.rows)
-        states = rows.rows if count <= _AT_ONCE else []
-        is_ascii = {*map(type, states)} == {str} and all(map(str.isascii, cast("list[str]", states)))
-        states = states if is_ascii else [*map(row_bytes, states)]
-        sizes = [*map(len, states)]
-        if count > 1 and not 0 < sum(sizes) <= _BYTES_AT_ONCE:
-            self._insert_many(NewRows(rows.first, rows.type, rows.rows[: count // 2]))
-            self._insert_many(NewRows(rows.first + count // 2, rows.type, rows.rows[count // 2 :]))
-            return
-        slices = [begin << 32 | size for begin, size in zip(accumulate(sizes, initial=1), sizes, strict=False)]
-        data = "".join(cast("list[str]", states)).encode() if is_ascii else b"".join(cast("list[bytes]", states))
-        self._cursor.execute(_INSERT_MANY, (self._name, rows.first, rows.type, data, str(slices)))
+        `sqlite3` looks up an adapter for each bytes object.
+        """
+        if self._is_utf_8 and {*map(type, rows)} == {str}:
+            return cast("Sequence[str]", rows)
+        return [bytearray(row_bytes(row)) for row in rows]
 
     def _commit(self) -> None:
         try:

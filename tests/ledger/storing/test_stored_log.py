@@ -19,7 +19,7 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing import database, sqlite
 from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE, PRAGMAS, SQLite
 from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -137,24 +137,42 @@ def test_a_ledgers_name_is_not_read_as_sql(tmp_path: Path, name: str) -> None:
 def test_the_encoding_of_a_database_does_not_change_its_rows(tmp_path: Path, encoding: str) -> None:
     """A program may have created an empty database whose texts are UTF-16; rows are the same bytes in it."""
     path = changed(tmp_path / "a.db", f"PRAGMA encoding = '{encoding}'", "CREATE TABLE t (a)", "DROP TABLE t")
+    count = 2 * sqlite._AT_ONCE + 3
     forecasts = ForecastColumns(
-        id=["f1", "f2"],
-        at=[day(11)] * 2,
-        question=["rain", "regen é雪"],
-        participant=["ada", "bob é雪"],
-        probability=["0.7", "0.3"],
+        id=[f"f{number}" for number in range(count)],
+        at=[day(11)] * count,
+        question=["rain", *["regen é雪"] * (count - 1)],
+        participant=["ada", *["bob é雪"] * (count - 1)],
+        probability=["0.7"] * count,
     )
     kept = list[list[bytes]]()
     for place in (path, ":memory:"):
         with Ledger.open(place, clock=lambda: NOW) as ledger:
             ledger.handle(opened(), "c1")
             ledger.handle(opened("regen é雪"), "c2")
-            assert [outcome.last for outcome in ledger.handle_many(forecasts) if isinstance(outcome, Receipt)] == [3, 4]
-            kept.append(ledger._store.read(0))
+            outcomes = ledger.handle_many(forecasts)
+            assert [outcome.last for outcome in outcomes if isinstance(outcome, Receipt)] == [*range(3, 3 + count)]
+            kept.append(ledger._store.read(0, 2 * count))
     assert kept[0] == kept[1]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA encoding").fetchone() == (encoding,)
     assert run_checks(Log(str(path))).damage == []
+
+
+@pytest.mark.parametrize("most", [sqlite._MOST_AT_ONCE, 1_000])
+def test_rows_stand_in_the_file_in_the_order_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Rows of many types, few or many of one type, and rows too long for one statement, are inserted in their order."""
+    monkeypatch.setattr(sqlite, "_MOST_AT_ONCE", most)
+    counts = [1, sqlite._AT_ONCE, 2, 3 * sqlite._AT_ONCE + 1, sqlite._AT_ONCE - 1, sqlite._AT_ONCE, 1]
+    types = [f"t{number}" for number, count in enumerate(counts) for _ in range(count)]
+    new = [(position, topic, f"row {position}".encode()) for position, topic in enumerate(types, 1)]
+    with closing(StoredLog.open(tmp_path / "a.db", "main")) as store:
+        store.append(new)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        query = "SELECT originator_version, topic, state FROM stored_events ORDER BY rowid"
+        assert connection.execute(query).fetchall() == new
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
