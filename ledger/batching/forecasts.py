@@ -7,6 +7,7 @@ unusual. The texts come from `canonical` and `log`, where those of the long way 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import chain
@@ -56,7 +57,6 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
-_columns_of = [attrgetter(name) for name in _COLUMNS]
 
 
 class QuickForecasts(NamedTuple):
@@ -199,7 +199,13 @@ def read_lines(lines: Sequence[bytes]) -> ForecastColumns | None:
         read = [*map(_decode, lines)]
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         return None
-    return ForecastColumns(**dict(zip(_COLUMNS, ([*map(of, read)] for of in _columns_of), strict=True)))
+    return ForecastColumns(
+        id=[line.id for line in read],
+        at=[line.at for line in read],
+        question=[line.question for line in read],
+        participant=[line.participant for line in read],
+        probability=[line.probability for line in read],
+    )
 
 
 _DECIMALS = 9  # of a probability in the log
@@ -207,14 +213,13 @@ _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_INSTANTS = re.compile(f"{values.UTC_INSTANT}(?:,{values.UTC_INSTANT})*", re.ASCII).fullmatch
 _OTHERS = ("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized", *NAMES)
-_other_fields = attrgetter(*_OTHERS)
+_other_fields, _NONE = attrgetter(*_OTHERS), (None,) * len(_OTHERS)
 _MEASURED = ("cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
 _AT_ONCE = 512  # forecasts of several numbers
-_MANY = 64  # instants are worth the import of NumPy
+_MANY = 64  # instants or probabilities are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 
 
@@ -275,9 +280,11 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
     """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
+    if {*map(type, _other_fields(commands[0]))} == {NoneType}:
+        with suppress(TypeError):  # a value that has no hash
+            if {*map(_other_fields, commands)} == {_NONE}:  # many equal tuples are compared soonest
+                return "probability"
     fields = [*map(_other_fields, commands)]
-    if {*map(type, chain.from_iterable(fields))} == {NoneType}:
-        return "probability"
     kinds = [{*map(type, column)} for column in zip(*fields, strict=True)]
     [(field, field_types), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
     if others or field not in _MEASURED or NoneType in field_types:
@@ -371,16 +378,11 @@ def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:
     if {*map(type, given)} == {NoneType}:
         return [UNSTAMPED] * len(given)
     texts = _of_type(given, {str}, faults)
-    if len(texts) >= _MANY and _all_match(texts, _INSTANTS):
-        import numpy as np  # noqa: PLC0415 - short batches do without
+    if len(texts) >= _MANY:
+        from forecast_ledger.ledger.batching.text_columns import read_utc  # noqa: PLC0415 - late: it imports NumPy
 
-        try:
-            micros = np.array([text[:-1] for text in texts], "M8[us]").view(np.int64)
-        except ValueError:  # a day that no month has
-            pass
-        else:
-            if int(micros.min()) >= values.FIRST_INSTANT:
-                return micros.tolist()  # type: ignore[no-any-return]
+        if (micros := read_utc(texts)) is not None:
+            return micros.tolist()  # type: ignore[no-any-return]
     read = [*map(_micros, texts)]
     faults.update(index for index, instant in enumerate(read) if instant is None)
     return [instant or 0 for instant in read]
@@ -400,6 +402,11 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
     All are faults unless they are written as 0. and 1 to 9 digits, or are a decimal that is, and are 1e-6 or more.
     """
     texts = [*map(str, _of_type(given, {str, Decimal}, faults))]
+    if len(texts) >= _MANY:
+        from forecast_ledger.ledger.batching.text_columns import read_fractions  # noqa: PLC0415 - late, as above
+
+        if (read := read_fractions(texts, _DECIMALS)) is not None and int(read.min()) >= _LEAST:
+            return read.tolist()  # type: ignore[no-any-return]
     if not _all_match(texts, _PROBABILITIES):
         faults.update(index for index, text in enumerate(texts) if not _PROBABILITY(text))
         texts = [text if _PROBABILITY(text) else "0.0" for text in texts]
