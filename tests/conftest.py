@@ -9,23 +9,17 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from tests.support.effort import times
 from tests.support.servers import postgres
-
-# A loaded machine may take longer for an example than another.
-settings.register_profile("any machine", deadline=None, max_examples=times(100))
-settings.load_profile("any machine")
 
 # The tests start hundreds of Python processes, which would each compile our modules again. The folders __pycache__ are
 # written even where PYTHONDONTWRITEBYTECODE asks for none.
@@ -74,14 +68,26 @@ class _Examples:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Prepare a process that runs tests, or the one that prints what others run."""
+    config.pluginmanager.register(_Examples())
+    if config.getoption("dist", "no") != "no":  # this process runs no tests, and does without Hypothesis
+        config.pluginmanager.register(import_module("tests.support.sharing_out").Receiver())
+        return
+    settings = import_module("hypothesis").settings
+    # A loaded machine may take longer for an example than another.
+    settings.register_profile("any machine", deadline=None, max_examples=times(100))
+    settings.load_profile("any machine")
+    if config.option.durations is None:
+        for worker in (each for each in config.pluginmanager.get_plugins() if hasattr(each, "sendevent")):
+            worker.sendevent = import_module("tests.support.sharing_out").Sender(worker.sendevent)
+    _import_tests(config)
+
+
+def _import_tests(config: pytest.Config) -> None:
     """Make a worker compile its share of the test modules first, so that it finds the others compiled.
 
     Every worker imports all test modules, because it collects all tests. Each begins at another one of them.
     """
-    config.pluginmanager.register(_Examples())
-    if config.option.durations is None:
-        for worker in (each for each in config.pluginmanager.get_plugins() if hasattr(each, "sendevent")):
-            worker.sendevent = partial(_send, worker.sendevent)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1 or config.args != config.getini("testpaths"):
         return
@@ -93,17 +99,28 @@ def pytest_configure(config: pytest.Config) -> None:
                 import_module(name)
 
 
-def _send(send: Callable[..., None], name: str, **details: Any) -> None:
-    """Send what happened to the process that prints it, except that a test began or ended, or that nothing went wrong
-    before or after it: nobody is told of these, but to send and read them takes longer than most tests. The keywords
-    of a test that passed are not printed either.
-    """
-    report = details.get("data", {})
-    nothing = report.get("when") in {"setup", "teardown"} and report["outcome"] == "passed" and not report["sections"]
-    if name not in {"logstart", "logfinish"} and not nothing:
-        if name == "testreport" and report["outcome"] == "passed":
-            report["keywords"] = {}
-        send(name, **details)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share out files by our own class, which takes less time."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    return import_module("tests.support.sharing_out").Files(config, log)
+
+
+class _Writer:
+    """In the place of what prints reports: a process that sends them prints none, but failures are formatted for it."""
+
+    def __init__(self, reporter: Any) -> None:
+        self._tw = reporter._tw
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let a worker print nothing, which goes nowhere."""
+    manager = session.config.pluginmanager
+    reporter = manager.get_plugin("terminalreporter")
+    if reporter and hasattr(session.config, "workerinput"):
+        manager.unregister(reporter)
+        manager.register(_Writer(reporter), "terminalreporter")
 
 
 def pytest_collection(session: pytest.Session) -> None:
