@@ -38,7 +38,7 @@ from forecast_ledger.projections.boards.score_sums import (
 from forecast_ledger.projections.boards.totals import TermsOf
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores.scored_questions import scored_questions
+from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 from forecast_ledger.projections.scores.time_weighted import group_questions
 
 MOST_WAITING = 1 << 20  # sums that wait to be added up
@@ -59,22 +59,28 @@ class SumRows(NamedTuple):
     bounds: BoundedScores
 
 
+ScoredByRules = tuple[list[str], Questions]  # the ids of the contests of a rule set, and the questions that they score
 Again = Callable[[], Iterable[SumRows]]  # computes all sums of all questions again, without bounds
 
 
-def has_many_sums(facts: Facts, counts: Int64Array) -> bool:
+def questions_by_rules(facts: Facts) -> list[ScoredByRules]:
+    """Return the ids of the contests of each rule set, and the questions that they score."""
+    groups = contests_by_rules(facts, sorted(facts.contests))
+    return [(names, scored_questions(facts, *(facts.contests[name] for name in names))) for names in groups]
+
+
+def has_many_sums(facts: Facts, groups: Iterable[ScoredByRules], counts: Int64Array) -> bool:
     """Return whether the sums of scores on all questions can be more than are kept without bounds.
 
-    counts: how many forecasts each question has, by code.
+    groups: what `questions_by_rules` returns. counts: how many forecasts each question has, by code.
     """
     people, most = count_people(facts), 0
     entered = sum(int(counts[[*contest.entries]].sum()) for contest in facts.contests.values() if contest.entries)
     if entered <= MOST_KEPT:
         return False
-    for names in contests_by_rules(facts, sorted(facts.contests)):
-        contests = [facts.contests[name] for name in names]
-        questions = scored_questions(facts, *contests)
-        most += min(count_alike(contests[0].opened.rules, questions) * people, int(counts[questions.code].sum()))
+    for names, questions in groups:
+        alike = count_alike(facts.contests[names[0]].opened.rules, questions)
+        most += min(alike * people, int(counts[questions.code].sum()))
     return most > MOST_KEPT
 
 
@@ -91,12 +97,11 @@ def sums_of_group(facts: Facts, group: SummedGroup, *, bounded: bool) -> SumRows
 class AddedScores:
     """Sums of the scores in contests of one rule set, which parts add to."""
 
-    def __init__(self, facts: Facts, names: list[str], again: Again | None) -> None:
+    def __init__(self, facts: Facts, names: list[str], questions: Questions, again: Again | None) -> None:
         """names: of the contests. again: used if bounds leave a doubt; None if no sum has bounds."""
-        contests = [facts.contests[name] for name in names]
-        self._names, self._rules, self._again = names, contests[0].opened.rules, again
+        self._names, self._rules, self._again = names, facts.contests[names[0]].opened.rules, again
         self._facts, self._width, self._people = facts, len(facts.questions), count_people(facts)
-        self._questions = scored_questions(facts, *contests)
+        self._questions = questions
         self._sums, self._bounds = NO_SUMS, NO_BOUNDS
         self._waiting: list[tuple[SummedScores, BoundedScores]] = []
         self._waits = 0  # how many sums wait

@@ -98,7 +98,7 @@ def _have_few(key: Int64Array, rate_count: int) -> BoolArray:
     some = np.arange(min(2 * FEW, int(counts.max(initial=0))))
     first = np.sort(key[np.minimum(starts[:, None] + some, (starts + counts - 1)[:, None])], axis=1)
     few = (first[:, 1:] != first[:, :-1]).sum(axis=1) < FEW
-    rates = np.unique(key[np.repeat(few & (counts > 2 * FEW), counts)]) // rate_count
+    rates = distinct(key[np.repeat(few & (counts > 2 * FEW), counts)])[0] // rate_count
     few &= np.bincount(rates, minlength=int(owner.max(initial=0)) + 1)[owner[starts]] <= FEW
     return np.repeat(few, counts)
 

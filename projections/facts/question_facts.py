@@ -67,9 +67,9 @@ class FactsByQuestion:
             for position, _, at in self._closings.get(code, ())
         ]
         settlements = [
-            Settlement._make((position, number, *rest))
+            Settlement(settlement.position, number, *settlement[2:])
             for code, number in numbers.items()
-            for position, _, *rest in self._settlements.get(code, ())
+            for settlement in self._settlements.get(code, ())
         ]
         return QuestionFacts(
             questions=[facts.questions[code] for code in numbers],
@@ -87,9 +87,9 @@ class FactsByQuestion:
     def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
         entries = defaultdict[str, dict[int, Entry]](dict)
         for code, number in numbers.items():
-            for name, (position, _, *rest) in self._entries.get(code, ()):
+            for name, entry in self._entries.get(code, ()):
                 if contest is None or contest == name:
-                    entries[name][number] = Entry._make((position, number, *rest))
+                    entries[name][number] = Entry(entry.position, number, *entry[2:])
         return {name: entries[name] for name in self._facts.contests if name in entries}
 
 

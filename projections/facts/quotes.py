@@ -160,6 +160,8 @@ class Quotes:
         """
         by_question = {new: self._questions[code] for code, new in numbers.items() if code in self._questions}
         chosen = Quotes()
+        if not by_question:
+            return chosen
         used = np.unique(np.concatenate([np.zeros(0, np.int32), *(rows.event for rows in by_question.values())]))
         chosen.sources, chosen._events, chosen._count = self.sources, self._events[used], len(used)
         chosen._questions = {

@@ -149,7 +149,8 @@ def _terms(scored: _Scored, questions: Questions, forecasts: Forecasts, slice_si
     member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
     chance, scores = _kernels(rules, questions, forecasts, standing)
     terms = Terms(questions, standing, member, 2 * chance, scores)
-    _score_uniform(rules, forecasts, terms, np.flatnonzero(standing.participant == code_of(facts, "uniform")))
+    if "uniform" in shown:
+        _score_uniform(rules, forecasts, terms, np.flatnonzero(standing.participant == code_of(facts, "uniform")))
     consensus_code = code_of(facts, "consensus") if "consensus" in shown else None
     if not len(scores) or (REFERENCES[rules.reference].compared is None and consensus_code is None):
         yield terms

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -323,20 +324,17 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     contests: of one rule set. Questions without a kernel, which trading contests may have, are left out.
     """
     rules = contests[0].opened.rules
-    candidates = [
-        (number, contest.as_of(facts), contest.entries[code])
-        for number, contest in enumerate(contests)
-        for code in sorted(contest.entries)
-        if kernel_of(rules, facts.questions[code]) != "none"
-    ]
-    every = [entry for *_, entry in candidates]
-    number, as_of = int64_array([number for number, *_ in candidates]), int64_array([last for _, last, _ in candidates])
+    chosen = [_with_kernel(facts, contest) for contest in contests]
+    counts, every = [*map(len, chosen)], [*chain.from_iterable(chosen)]
+    number = np.arange(len(contests)).repeat(counts)
+    as_of = int64_array([contest.as_of(facts) for contest in contests]).repeat(counts)
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved = _resolved(rules, now)
     entries, now = [every[index] for index in resolved.tolist()], now.of(resolved)
     codes = [entry.question for entry in entries]
     opened = facts.questions_as_of(codes, as_of[resolved])
-    answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, now.payouts, strict=True)]
+    values = [_number(question, value) if value else "" for question, value in zip(opened, now.values, strict=True)]
+    answers = [*map(Answer, opened, now.outcome.tolist(), values, now.payouts)]
     first_kinds, first = kinds, kind = _kinds(answers)
     changed = [facts.changed.get(code) for code in codes]
     if facts.changed:
@@ -379,8 +377,19 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     )
 
 
+def _with_kernel(facts: Facts, contest: Contest) -> list[Entry]:
+    """Return the entries of a contest whose questions have a kernel, by code."""
+    rules, questions = contest.opened.rules, facts.questions
+    named = rules.kernel != "none"
+    return [
+        entry
+        for code, entry in sorted(contest.entries.items())
+        if (named and questions[code].range is None) or kernel_of(rules, questions[code]) != "none"
+    ]
+
+
 def _hidden_weights(entries: list[Entry]) -> Int64Array:
-    weights = (entry.hidden_coverage_weight for entry in entries)
+    weights = [entry.hidden_coverage_weight for entry in entries]
     return int64_array([-1 if weight is None else weight for weight in weights])
 
 
@@ -391,8 +400,8 @@ def _kinds(answers: list[Answer]) -> tuple[list[Answer], Int64Array]:
     """
     numbers: dict[tuple[object, ...], int] = {}
     kind = [
-        numbers.setdefault((question.ordered, question.range, question.outcomes, *answer), len(numbers))
-        for question, *answer in answers
+        numbers.setdefault((asked.ordered, asked.range, asked.outcomes, outcome, value, payouts), len(numbers))
+        for asked, outcome, value, payouts in answers
     ]
     kinds = dict(zip(kind, answers, strict=True))
     return [kinds[number] for number in range(len(kinds))], int64_array(kind)
@@ -491,8 +500,8 @@ def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules, questions.spot_weight)
 
 
-def _answer(question: QuestionOpened, outcome: int, value: str, payouts: tuple[Fraction, ...]) -> Answer:
-    return Answer(question, outcome, number_of_answer(question.kind, question.range, value), payouts)
+def _number(question: QuestionOpened, value: str) -> str:
+    return number_of_answer(question.kind, question.range, value)
 
 
 def _form(rules: RuleSet, answer: Answer) -> int:

@@ -277,13 +277,17 @@ def group_questions(questions: Questions) -> QuestionGroups:
         questions.hidden,
         questions.weight,
         questions.hidden_weight,
+        int64_array([amount_index[ratio] for ratio in ratios]),
+        int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]),
     ]
-    amount_of = [amount_index[ratio] for ratio in ratios]
-    kinds = [QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]
-    rows = [*zip(*(column.tolist() for column in columns), amount_of, kinds, strict=True)]
-    groups = sorted({*rows})
-    index = {row: number for number, row in enumerate(groups)}
-    return QuestionGroups([QuestionGroup(*row) for row in groups], int64_array([index[row] for row in rows]), amounts)
+    group_of = np.zeros_like(questions.length)
+    for column in columns:  # groups by the first columns rise, and each is divided by the next one
+        values, value_of = distinct(column)
+        _, group_of = distinct(group_of * len(values) + value_of)
+    some = np.empty(int(group_of.max(initial=-1)) + 1, np.int64)
+    some[group_of] = np.arange(len(group_of))
+    rows = zip(*(column[some].tolist() for column in columns), strict=True)
+    return QuestionGroups([QuestionGroup(*row) for row in rows], group_of, amounts)
 
 
 class Quotients(NamedTuple):

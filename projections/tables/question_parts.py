@@ -9,7 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import NEVER_LATE
-from forecast_ledger.projections.boards.added_scores import MOST_WAITING, AddedScores, SumRows, sums_of_group
+from forecast_ledger.projections.boards.added_scores import (
+    MOST_WAITING,
+    AddedScores,
+    ScoredByRules,
+    SumRows,
+    questions_by_rules,
+    sums_of_group,
+)
 from forecast_ledger.projections.boards.brier import BrierSums, GroupSums, OwnerSums
 from forecast_ledger.projections.boards.contest_groups import ContestSums, SummedSamples, add_samples, contests_by_rules
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -102,12 +109,13 @@ def finish(
     parts: Iterable[QuestionPart],
     wanted: AbstractSet[str],
     again: Callable[[], Iterable[QuestionPart]],
+    scored: Sequence[ScoredByRules] = (),
 ) -> CachedResults:
     """Return the results that the parts of all questions make, in whatever order and division.
 
     facts: with or without forecasts. wanted: as for the parts. Sums are added up while parts come, so that few of them
     are in memory. again: computes the parts again, with SUMS alone. It is called if bounds leave a doubt about a row of
-    the boards.
+    the boards. scored: what `questions_by_rules` returns, if it is at hand and SUMS are wanted.
     """
     groups = contests_by_rules(facts, sorted(facts.contests))
 
@@ -115,7 +123,8 @@ def finish(
         return (sums for part in again() for sums in part.sums)
 
     repeated = sums_again if BOUNDS in wanted else None
-    sums = [AddedScores(facts, names, repeated) for names in groups] if SUMS in wanted else []
+    questions = (scored or questions_by_rules(facts)) if SUMS in wanted else []
+    sums = [AddedScores(facts, *each, repeated) for each in questions]
     samples = [_Samples(names, len(facts.participant_codes.codes) + 1) for names in groups] if SAMPLES in wanted else []
     tables: dict[str, list[list[Values]]] = {}
     for part in parts:

@@ -17,7 +17,7 @@ import numpy as np
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
-from forecast_ledger.projections.boards.added_scores import has_many_sums
+from forecast_ledger.projections.boards.added_scores import has_many_sums, questions_by_rules
 from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
@@ -373,14 +373,16 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     wanted = needed(tables)
     every = np.arange(len(frame.frame.facts.questions))
     facts = replace(frame.frame.facts, held=cache(partial(frame.forecasts_on, every)))
-    if SUMS in wanted and has_many_sums(frame.frame.facts, frame.frame.counts):
+    questions = questions_by_rules(facts) if SUMS in wanted else []
+    if has_many_sums(facts, questions, frame.frame.counts):
         wanted |= {BOUNDS}
     division = divide(frame, forecasts or task_size(frame, engine)) if wanted else []
 
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
         return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
 
-    return Projections(facts, cached=finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS}))))
+    results = finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS})), questions)
+    return Projections(facts, cached=results)
 
 
 class InParts(Projections):

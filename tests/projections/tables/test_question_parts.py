@@ -259,7 +259,8 @@ def test_bounds_are_for_sums_that_can_be_many(
     counts = np.full(len(questions.questions), forecasts)
     for kept, has_many in ((most, False), (most - 1, True)):
         monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
-        assert added_scores.has_many_sums(questions, counts) == has_many
+        scored = added_scores.questions_by_rules(questions)
+        assert added_scores.has_many_sums(questions, scored, counts) == has_many
 
 
 @pytest.mark.parametrize(
