@@ -24,7 +24,7 @@ from forecast_ledger.projections.facts.accounts import (
     Ruling,
     Trade,
 )
-from forecast_ledger.projections.facts.columns import Facts, moved
+from forecast_ledger.projections.facts.columns import Facts, moved, named_tuples
 
 _PAID, _LOST = Fraction(1), Fraction(0)
 
@@ -148,14 +148,15 @@ def enter_answers(
     facts: Facts, position: Sequence[int], codes: Sequence[int], resolved: Sequence[events.QuestionResolved]
 ) -> None:
     """Enter what shares of questions, by code, are paid."""
+    questions = facts.questions
     paid = [
         exact_shares(event.payouts, event.payout_unit)
         if event.payouts
-        else _paid_alone(event.outcome, len(facts.questions[code].outcomes))
+        else _paid_alone(event.outcome, len(questions[code].outcomes))
         for code, event in zip(codes, resolved, strict=True)
     ]
     facts.books.payouts.update(zip(codes, paid, strict=True))
-    facts.books.rulings += map(Ruling, position, [event.at for event in resolved], codes, paid)
+    facts.books.rulings += named_tuples(Ruling, position, [event.at for event in resolved], codes, paid)
 
 
 @lru_cache

@@ -1,9 +1,10 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -21,6 +22,7 @@ from forecast_ledger.projections.facts.accounts import Books
 
 
 _Value = TypeVar("_Value")
+_Row = TypeVar("_Row")
 
 
 class Rename(NamedTuple):
@@ -320,6 +322,16 @@ class Entry(NamedTuple):
     hidden_coverage_weight: int | None
     spot_at: int | None
     spots: tuple[tuple[int, int], ...] = ()
+
+
+def named_tuples(kind: type[_Row], *columns: Iterable[Any]) -> Iterator[_Row]:
+    """Yield the rows of columns, one for each field of a type, in half of the time that to call the type takes.
+
+    >>> list(named_tuples(Rename, [5, 9], [0, 1], [1, 2]))
+    [Rename(position=5, old=0, new=1), Rename(position=9, old=1, new=2)]
+    """
+    new: Callable[..., _Row] = tuple.__new__
+    return map(partial(new, kind), zip(*columns, strict=True))
 
 
 class Payment(NamedTuple):

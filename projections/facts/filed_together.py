@@ -6,16 +6,21 @@ event has a fault, none is filed; to file them one by one then names the fault.
 
 from collections.abc import Callable, Sequence
 from itertools import compress, repeat
-from operator import lt, sub
+from operator import is_, lt
 from typing import Any
+
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_WEIGHT, LAST_INSTANT, LONGEST_PERIOD
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_shares
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.account_events import enter_answers
-from forecast_ledger.projections.facts.columns import Entry, Facts, Settlement
+from forecast_ledger.projections.facts.columns import Entry, Facts, Settlement, named_tuples
 from forecast_ledger.projections.facts.event_checks import check_event
+
+_ANY = 0  # the log position of an event whose fault nobody reads
 
 
 class _FaultError(Exception):
@@ -27,85 +32,96 @@ def file_together(facts: Facts, position: Sequence[int], several: Sequence[Any])
 
     position: the log position of each.
     """
-    kinds = events.QuestionOpened, events.QuestionAdded, events.QuestionResolved
-    opened, added, resolved = (_of(kind, position, several) for kind in kinds)
-    before = len(facts.questions)
+    kinds, before = [*map(type, several)], len(facts.questions)
+    opened, added, resolved = (_of(kind, kinds, position, several) for kind in TOGETHER)
     try:
-        _check_openings(facts, *opened)
+        _check_openings(facts, opened[1])
         file_openings(facts, *opened)
-        _check_entries(facts, *added)
-        _check_answers(facts, *resolved)
-    except (_FaultError, Corrupt, KeyError):
+        entered = _check_entries(facts, *added)
+        answered = _check_answers(facts, *resolved)
+    except (_FaultError, Corrupt, KeyError, OverflowError):
         for question in facts.questions[before:]:
             del facts.question_codes.codes[question.question]
         del facts.questions[before:], facts.opened[before:]
         return False
-    file_entries(facts, *added)
-    file_answers(facts, *resolved)
+    file_entries(facts, *added, entered)
+    file_answers(facts, *resolved, answered)
     return True
 
 
-def _of(kind: type, position: Sequence[int], several: Sequence[Any]) -> tuple[Sequence[int], Sequence[Any]]:
-    """Return the events of a type, with the log position of each."""
-    chosen = [type(event) is kind for event in several]
+def _of(
+    kind: type, kinds: list[type], position: Sequence[int], several: Sequence[Any]
+) -> tuple[Sequence[int], Sequence[Any]]:
+    """Return the events of a type, with the log position of each. kinds: the type of each event."""
+    if (count := kinds.count(kind)) in {0, len(kinds)}:
+        return position[:count], several[:count]
+    chosen = [*map(is_, kinds, repeat(kind))]
     return [*compress(position, chosen)], [*compress(several, chosen)]
 
 
-def _check_openings(facts: Facts, position: Sequence[int], opened: Sequence[events.QuestionOpened]) -> None:
+def _check_openings(facts: Facts, opened: Sequence[events.QuestionOpened]) -> None:
     names = {event.question for event in opened}
-    opens_at, closes_at = [event.opens_at for event in opened], [event.closes_at for event in opened]
     _require(len(names) == len(opened) and facts.question_codes.codes.keys().isdisjoint(names))
-    _require(all(map(lt, opens_at, closes_at)) and max(map(sub, closes_at, opens_at), default=0) <= LONGEST_PERIOD)
-    for instants in (opens_at, closes_at, [event.at for event in opened]):
-        _require(_are_within(instants))
-    rows = [*zip(position, opened, strict=True)]
-    alike = {(event.kind, event.range, event.outcomes): (at, event) for at, event in rows}
-    for at, event in (*alike.values(), *(row for row in rows if row[1].reveals_at is not None)):
-        check_event(facts, at, event)
+    opens_at, closes_at = _within([event.opens_at for event in opened]), _within([event.closes_at for event in opened])
+    _within([event.at for event in opened])
+    _require(((opens_at < closes_at) & (closes_at - opens_at <= LONGEST_PERIOD)).all())
+    alike = {(event.kind, event.range, event.outcomes): event for event in opened}
+    for event in (*alike.values(), *[event for event in opened if event.reveals_at is not None]):
+        check_event(facts, _ANY, event)
 
 
-def _check_entries(facts: Facts, position: Sequence[int], added: Sequence[events.QuestionAdded]) -> None:
-    _require(_are_within([event.at for event in added]))
-    _require(_are_within([event.weight for event in added], 0, LARGEST_WEIGHT))
-    alike = dict[object, tuple[int, Any]]()
-    for at, event, question in zip(position, added, _questions(facts, position, added), strict=True):
-        alike[event.contest, question.range, len(question.outcomes)] = at, event
+def _check_entries(facts: Facts, position: Sequence[int], added: Sequence[events.QuestionAdded]) -> Sequence[int]:
+    """Return the code of the question of each."""
+    _within([event.at for event in added])
+    _within([event.weight for event in added], 0, LARGEST_WEIGHT)
+    codes, questions, alike = _known(facts, position, added), facts.questions, dict[object, events.QuestionAdded]()
+    for event, code in zip(added, codes, strict=True):
+        question = questions[code]
+        alike[event.contest, question.range, len(question.outcomes)] = event
         if event.spots or event.hidden_coverage_weight is not None:
-            check_event(facts, at, event)
+            check_event(facts, _ANY, event)
         elif event.spot_at is not None and not question.opens_at <= event.spot_at <= question.closes_at:
             raise _FaultError
-    for at, event in alike.values():
-        check_event(facts, at, event)
+    for event in alike.values():
+        check_event(facts, _ANY, event)
+    return codes
 
 
-def _check_answers(facts: Facts, position: Sequence[int], resolved: Sequence[events.QuestionResolved]) -> None:
+def _check_answers(facts: Facts, position: Sequence[int], resolved: Sequence[events.QuestionResolved]) -> Sequence[int]:
+    """Return the code of the question of each."""
     for instants in ([event.at for event in resolved], [event.known_at for event in resolved]):
-        _require(_are_within(instants))
-    questions = _questions(facts, position, resolved)
-    for at, event, question in zip(position, resolved, questions, strict=True):
+        _within(instants)
+    codes, questions = _known(facts, position, resolved), facts.questions
+    for event, code in zip(resolved, codes, strict=True):
+        question = questions[code]
         if event.payouts or event.payout_unit or question.range is not None:
-            check_event(facts, at, event)
+            check_event(facts, _ANY, event)
         elif not (0 <= event.outcome < len(question.outcomes) and question.opens_at <= event.known_at):
             raise _FaultError
+    return codes
 
 
-def _questions(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> list[events.QuestionOpened]:
-    """Return the questions that events name. Raises KeyError, _FaultError: one was not opened before."""
-    codes = _codes(facts, named)
-    _require(all(map(lt, map(facts.opened.__getitem__, codes), position)))
-    return [*map(facts.questions.__getitem__, codes)]
+def _known(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> Sequence[int]:
+    """Return the codes of the questions that events name. Raises KeyError, _FaultError: one was not opened before."""
+    codes, opened = _codes(facts, named), facts.opened
+    if codes and opened[max(codes)] >= position[0]:  # the last of them was opened among these events
+        _require(all(map(lt, map(opened.__getitem__, codes), position)))
+    return codes
 
 
-def _codes(facts: Facts, named: Sequence[Any]) -> list[int]:
+def _codes(facts: Facts, named: Sequence[Any]) -> Sequence[int]:
     codes = facts.question_codes.codes
     return [codes[event.question] for event in named]
 
 
-def _are_within(numbers: Sequence[int], least: int = FIRST_INSTANT, greatest: int = LAST_INSTANT) -> bool:
-    return not numbers or (least <= min(numbers) and max(numbers) <= greatest)
+def _within(numbers: Sequence[int], least: int = FIRST_INSTANT, greatest: int = LAST_INSTANT) -> Int64Array:
+    """Return numbers as an array. Raises _FaultError, OverflowError: one is out of bounds."""
+    column = np.fromiter(numbers, np.int64, len(numbers))
+    _require(not numbers or (least <= column.min() and column.max() <= greatest))
+    return column
 
 
-def _require(holds: bool) -> None:
+def _require(holds: bool | np.bool_) -> None:
     if not holds:
         raise _FaultError
 
@@ -118,10 +134,12 @@ def file_openings(facts: Facts, position: Sequence[int], opened: Sequence[events
     facts.opened += position
 
 
-def file_entries(facts: Facts, position: Sequence[int], added: Sequence[events.QuestionAdded]) -> None:
-    """File questions that are added to contests, and were checked."""
-    codes = _codes(facts, added)
-    entries = map(
+def file_entries(
+    facts: Facts, position: Sequence[int], added: Sequence[events.QuestionAdded], codes: Sequence[int] | None = None
+) -> None:
+    """File questions that are added to contests, and were checked. codes: of the questions, if they are at hand."""
+    codes = _codes(facts, added) if codes is None else codes
+    entries = named_tuples(
         Entry,
         position,
         codes,
@@ -134,18 +152,23 @@ def file_entries(facts: Facts, position: Sequence[int], added: Sequence[events.Q
         facts.contests[event.contest].entries[code] = entry
 
 
-def file_answers(facts: Facts, position: Sequence[int], resolved: Sequence[events.QuestionResolved]) -> None:
-    """File answers that were checked."""
-    codes = _codes(facts, resolved)
+def file_answers(
+    facts: Facts,
+    position: Sequence[int],
+    resolved: Sequence[events.QuestionResolved],
+    codes: Sequence[int] | None = None,
+) -> None:
+    """File answers that were checked. codes: of the questions, if they are at hand."""
+    codes = _codes(facts, resolved) if codes is None else codes
     facts.settled.update(zip(codes, repeat(events.QuestionResolved)))
-    facts.settlements += map(
+    facts.settlements += named_tuples(
         Settlement,
         position,
         codes,
         [event.outcome for event in resolved],
         [event.known_at for event in resolved],
         [event.value for event in resolved],
-        repeat(True),
+        repeat(True, len(codes)),
         [exact_shares(event.payouts, event.payout_unit) if event.payouts else () for event in resolved],
     )
     enter_answers(facts, position, codes, resolved)

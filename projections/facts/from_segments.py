@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.arrow_arrays import integers, labelled, numpy_array, pyarrow
+from forecast_ledger.ledger.segments.arrow_arrays import integers, is_valid, labelled, numpy_array, pyarrow, whole
 from forecast_ledger.ledger.segments.other_events import other_events, other_pages, provenances
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.core.arrays import Codes, Int64Array
@@ -111,16 +111,18 @@ def _file_counts(facts: Facts, table: Any) -> Int64Array:
     Raises Corrupt: a question was not opened earlier.
     """
     facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
-    counts, codes = np.zeros(len(facts.questions), np.int64), facts.question_codes.codes
-    ids = (table[name].to_pylist() for name in ("question", "participant"))
-    for question, participant, rows in zip(*ids, integers(table["rows"]).tolist(), strict=True):
-        if question is None:
+    codes = facts.question_codes.codes
+    questions, participants = (table[name].to_pylist() for name in ("question", "participant"))
+    for participant in participants:
+        if participant is not None:
             facts.participant_codes.add(participant)
-        elif question in codes:
-            counts[codes[question]] += rows
-        else:
-            fault = mismatch(_QUESTION[0], f"{short_repr(question)}, {_QUESTION[1]}")
-            raise Corrupt(facts.as_of, fault)
+    known = np.fromiter(map(codes.get, questions, repeat(-1)), np.int64, len(questions))
+    is_question = known >= 0
+    if len(unknown := np.flatnonzero(is_valid(whole(table["question"])) & ~is_question)):
+        fault = mismatch(_QUESTION[0], f"{short_repr(questions[unknown[0]])}, {_QUESTION[1]}")
+        raise Corrupt(facts.as_of, fault)
+    counts = np.zeros(len(facts.questions), np.int64)
+    np.add.at(counts, known[is_question], integers(table["rows"])[is_question])
     return counts
 
 
