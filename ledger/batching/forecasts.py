@@ -281,6 +281,8 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
     if {*map(type, _other_fields(commands[0]))} == {NoneType}:
+        if len(commands) == 1:
+            return "probability"
         with suppress(TypeError):  # a value that has no hash
             if {*map(_other_fields, commands)} == {_NONE}:  # many equal tuples are compared soonest
                 return "probability"
@@ -293,6 +295,8 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
 
 
 def _forecasts_of(ids: Sequence[str], commands: Sequence[Any], field: str) -> QuickForecasts:
+    if len(ids) == 1 and field == "probability" and (one := _one_forecast(ids[0], commands[0])) is not None:
+        return one
     columns = (
         [command.at for command in commands],
         [command.question for command in commands],
@@ -331,6 +335,22 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     for index in faults:
         begins[index] = None
     return QuickForecasts(begins, questions, participants, named, events, units, measures)
+
+
+def _one_forecast(command_id: str, command: SubmitForecast) -> QuickForecasts | None:
+    """Return what `quick_forecasts` returns for one command, sooner; None if something in it is unusual."""
+    if not type(command.at) is type(command_id) is type(command.question) is type(command.participant) is str:
+        return None
+    written = str(command.probability) if type(command.probability) in {str, Decimal} else ""
+    ident, question, participant = _id_text(command_id), _name_text(command.question), _name_text(command.participant)
+    if not (ident and question and participant and _PROBABILITY(written)) or (at := _micros(command.at)) is None:
+        return None
+    units, names = [_units(written)], ([question], [participant])
+    if units[0] < _LEAST:
+        return None
+    named = log.command_texts([ident], forecast_contents(*names, [at], units))
+    events = log.forecast_texts([at], *names, units)
+    return QuickForecasts([at], [command.question], [command.participant], named, events, units, [None])
 
 
 def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Measures | None]]:
@@ -410,10 +430,15 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
     if not _all_match(texts, _PROBABILITIES):
         faults.update(index for index, text in enumerate(texts) if not _PROBABILITY(text))
         texts = [text if _PROBABILITY(text) else "0.0" for text in texts]
-    units = [int(text[2:].ljust(_DECIMALS, "0")) for text in texts]
+    units = [*map(_units, texts)]
     if units and min(units) < _LEAST:
         faults.update(index for index, number in enumerate(units) if number < _LEAST)
     return units
+
+
+def _units(text: str) -> int:
+    """Return a number that is written as 0. and 1 to 9 digits in 1e-9."""
+    return int(text[2:].ljust(_DECIMALS, "0"))
 
 
 def _names(given: Sequence[Any], faults: set[int]) -> list[str]:

@@ -239,8 +239,8 @@ class _Files:
                     raise
                 time.sleep(0.02)
 
-    @contextmanager
-    def _in_use(self) -> Iterator[SQLiteDatastore]:
+    def _begin_use(self) -> SQLiteDatastore:
+        """Return the connections, which stay open until `_end_use`."""
         with self._lock:
             if self._inherited:
                 raise Unavailable(f"{self._path}: {_INHERITED}")
@@ -250,18 +250,22 @@ class _Files:
                 if not os.path.exists(self._path):  # noqa: PTH110 - as the caller checked it
                     raise Unavailable(f"{self._path}: the file is not there any more")
                 self._datastore = self._opened()
-            datastore, self._used = self._datastore, self._used + 1
-        try:
-            yield datastore
-        finally:
-            with self._lock:
-                self._used -= 1
+            self._used += 1
+            return self._datastore
+
+    def _end_use(self) -> None:
+        with self._lock:
+            self._used -= 1
 
     @contextmanager
     def reading(self) -> Iterator[SQLiteCursor]:
         """Use a connection to read. Raises Unavailable, and the errors of the library."""
-        with self._in_use() as datastore, datastore.transaction(commit=False) as cursor:
-            yield cursor
+        datastore = self._begin_use()
+        try:
+            with datastore.transaction(commit=False) as cursor:
+                yield cursor
+        finally:
+            self._end_use()
 
     @contextmanager
     def writing(self) -> Iterator[SQLiteConnection]:
@@ -269,8 +273,8 @@ class _Files:
 
         Raises Unavailable, and the errors of the library.
         """
-        with self._in_use() as datastore:
-            writing = self._writing
+        datastore, writing = self._begin_use(), self._writing
+        try:
             if not writing.acquire(timeout=self._turn):
                 raise Unavailable(f"{self._path}: another thread has held the lock for {self._turn:g} s; try again")
             try:
@@ -281,6 +285,8 @@ class _Files:
                     datastore.pool.put_connection(connection)
             finally:
                 writing.release()
+        finally:
+            self._end_use()
 
     def close(self) -> None:
         with self._lock:

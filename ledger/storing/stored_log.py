@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Lock
 from typing import NamedTuple, Protocol, Self
 from urllib.parse import unquote
 
@@ -82,8 +82,8 @@ class StoredLog:
     def __init__(self, rows: Rows, name: str, on_metric: OnMetric | None = None) -> None:
         self.name, self.on_metric = name, on_metric
         self._rows = rows
-        self._using, self._used = Condition(), 0  # the number of threads that are reading or appending
-        self.is_closed = False
+        self.is_closed = self._is_closing = False
+        self._renew()
         forks.renew(self)
 
     @classmethod
@@ -237,29 +237,43 @@ class StoredLog:
 
     def close(self) -> None:
         """Close the connections once no thread uses them: SQLite crashes if one is closed while it is used."""
-        with self._using:
-            self._using.wait_for(lambda: not self._used, timeout=self.limits.turn)
+        with self._lock:
+            self._is_closing = True
+            self._unused.wait_for(lambda: not self._used, timeout=self.limits.turn)
             self._rows.close()
             self.is_closed = True
 
     def _renew(self) -> None:
         """In a child, forget the threads of its parent."""
-        self._using, self._used = Condition(), 0
+        self._lock, self._used = Lock(), 0  # the number of threads that are reading or appending
+        self._unused = Condition(self._lock)
 
-    @contextmanager
-    def _in_use(self, after: int = 0) -> Iterator[None]:
+    def _in_use(self, after: int = 0) -> "_Use":
         """Keep the connections open while one is used, and translate errors. after: a log position that was read."""
-        with self._using:
-            if self.is_closed:
-                raise Unavailable(f"{self._rows.location}: the ledger is closed")
-            self._used += 1
-        try:
-            with _translated(self._rows.location, after, self.limits.turn):
-                yield
-        finally:
-            with self._using:
-                self._used -= 1
-                self._using.notify_all()
+        return _Use(self, after)
+
+
+class _Use:
+    """A use of a stored log. It is a class because that takes a third of the time of a generator."""
+
+    def __init__(self, of: StoredLog, after: int) -> None:
+        self._of, self._after = of, after
+
+    def __enter__(self) -> None:
+        of = self._of
+        with of._lock:
+            if of.is_closed:
+                raise Unavailable(f"{of._rows.location}: the ledger is closed")
+            of._used += 1
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        of = self._of
+        with of._lock:
+            of._used -= 1
+            if of._is_closing:
+                of._unused.notify_all()
+        if error is not None:
+            _translate(error, of._rows.location, self._after, of.limits.turn)
 
 
 class _Turn:
@@ -269,15 +283,21 @@ class _Turn:
         self._transaction, self._location = transaction, location
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        with _translated(self._location, after):
+        try:
             return _states(after, self._transaction.select(after, limit))
+        except Exception as error:
+            _translate(error, self._location, after)
+            raise
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         return _pages(self.read, after, limit)
 
     def append(self, rows: Sequence[NewRows]) -> None:
-        with _translated(self._location):
+        try:
             self._transaction.insert(rows)
+        except Exception as error:
+            _translate(error, self._location)
+            raise
 
 
 def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> Iterator[list[bytes]]:
@@ -326,8 +346,11 @@ def rows_at(
 
     connections: to a file or a server, at most so many.
     """
-    with _translated(redacted(location), turn=limits and limits.turn):
+    try:
         return _rows(location, name, connections, limits, read_only=read_only)
+    except Exception as error:
+        _translate(error, redacted(location), turn=limits and limits.turn)
+        raise
 
 
 def any_ledger(location: str | PathLike[str]) -> StoredLog:
@@ -474,16 +497,15 @@ def _check_path(path: str, *, read_only: bool) -> None:
         raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` creates one")
 
 
-@contextmanager
-def _translated(location: str, after: int = 0, turn: float | None = None) -> Iterator[None]:
-    """Translate the errors of the library and the database into those of this project. turn: how long it may take."""
-    try:
-        yield
-    except Exception as error:
-        translated = None if isinstance(error, LedgerError) else _translation(error, location, after, turn)
-        if translated is None:
-            raise
-        raise translated from None
+def _translate(error: BaseException, location: str, after: int = 0, turn: float | None = None) -> None:
+    """Raise the error of this project for one of the library or the database; do nothing about any other.
+
+    turn: how long it may take.
+    """
+    if isinstance(error, Exception) and not isinstance(error, LedgerError):
+        translated = _translation(error, location, after, turn)
+        if translated is not None:
+            raise translated from None
 
 
 def _translation(error: Exception, location: str, after: int, turn: float | None) -> Exception | None:

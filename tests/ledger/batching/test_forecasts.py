@@ -45,6 +45,38 @@ def test_an_item_is_the_command_and_a_slice_has_the_same_columns() -> None:
         forecasts[7]
 
 
+@pytest.mark.parametrize("field", ["id", "at", "question", "participant", "probability"])
+def test_one_command_is_read_as_it_is_among_others(field: str) -> None:
+    """Whatever a field has: an unusual value takes the long way in both, and any other gives the same texts."""
+    unusual: list[Any] = [
+        "f1",
+        "a b",
+        "é",
+        "e\u0301",
+        " a",
+        'a"b',
+        "x" * 201,
+        "\0",
+        "2026-03-02T09:00:00.5+01:00",
+        "2026-02-30",
+        day(2),
+    ]
+    unusual += ["0.5", "0.0000009", "0.000001", "1", "1.5", ".5", "5E-1", Decimal("0.70"), Decimal("5E-7"), Decimal(1)]
+    other = {"id": "g", "at": day(2), "question": "q", "participant": "p", "probability": "0.5"}
+    are_quick = set()
+    for value in [*VALUES, *unusual]:
+        given = other | {"id": "f"} | {field: value}
+        alone, beside = (commands.SubmitForecast(**fields) for fields in (given, other))
+        ids = [given["id"], other["id"]]
+        among, _ = zip(*read_quick_forecasts(ids, [alone, beside]), strict=True)
+        [single] = zip(*read_quick_forecasts(ids[:1], [alone]), strict=True)
+        are_quick.add(single[0] is not None)
+        is_apart = field == "at" and value is None  # of several, all have an instant, or none
+        if not is_apart and (single[0] is not None or among[0] is not None):
+            assert single == among
+    assert are_quick == {True, False}
+
+
 def test_columns_have_the_outcomes_and_the_rows_of_commands() -> None:
     """With duplicates, reused ids and refusals between them, alone and in one transaction."""
     for atomic in (False, True):
