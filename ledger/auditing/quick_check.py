@@ -67,7 +67,7 @@ class ForecastForms:
         one that the decider might not record even if the question takes it. The command of a row may have more events
         than this one.
         """
-        is_normal, ids = bool(rows) and rows[0].normal is True, _valid_ids([recorded.command_id for recorded in rows])
+        is_normal, ids = bool(rows) and rows[0].normal is True, valid_ids([recorded.command_id for recorded in rows])
         participants, contents, asked = self._participants, list[_Content](), list[int]()
         for index, (recorded, form) in enumerate(zip(rows, forms, strict=True)):
             event: Any = recorded.event
@@ -76,7 +76,7 @@ class ForecastForms:
             if not event.attestation is event.until is event.points is event.normalized is None:
                 continue
             at, who, (question, numbers_of) = event.at, event.participant, form
-            numbers, participant = numbers_of(event, is_normal), participants.get(who) or self._participant(who)
+            numbers, participant = numbers_of(event, is_normal), participants.get(who) or self.participant(who)
             if numbers is None or not participant or at < FIRST_INSTANT:
                 continue
             contents.append((question, participant, _STAMPED if at == recorded.recorded_at else at, numbers))
@@ -86,9 +86,11 @@ class ForecastForms:
             said[index] = digest == rows[index].command or _is_unstamped(rows[index], content, is_normal)
         return said
 
-    def _participant(self, participant: str) -> str:
+    def participant(self, participant: str) -> str:
         """Return an id as JSON; empty if it is not valid."""
-        if not _valid_ids([participant]):
+        if (known := self._participants.get(participant)) is not None:
+            return known
+        if not valid_ids([participant]):
             return ""
         encoded = self._participants[participant] = _json(participant)
         return encoded
@@ -204,6 +206,11 @@ class ForecastCheck:
         return question.closed_at, self._state.standing_on(name), self._forms.of(name, question)
 
 
+def asks_probability(form: QuestionForm) -> bool:
+    """Return whether a question has the form that a probability of yes is for."""
+    return form[1] is _binary
+
+
 def _json(text: str) -> str:
     return json.encode(text).decode()
 
@@ -227,7 +234,7 @@ def _is_unstamped(recorded: Recorded, content: _Content, is_normal: bool) -> boo
     )
 
 
-def _valid_ids(texts: Sequence[str]) -> set[str]:
+def valid_ids(texts: Sequence[str]) -> set[str]:
     """Return those texts that are valid ids."""
     joined, lengths = "".join(texts), {*map(len, texts)}
     if joined.isascii() and joined.isprintable() and " " not in joined and lengths <= _LENGTHS:

@@ -5,13 +5,19 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import Never
+from typing import NamedTuple, Never
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments.arrow_arrays import array_of_texts, compute_functions
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_texts,
+    compute_functions,
+    integers,
+    numpy_array,
+    whole,
+)
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
     between,
@@ -35,6 +41,14 @@ READ_ONLY = (
     "`forecast-ledger import FOLDER LOG` copies the segments into a ledger"
 )
 Page = Sequence[tuple[int, bytes]]
+
+
+class SegmentPart(NamedTuple):
+    """Consecutive rows of a segment in log order, the columns of which they are made, and what they follow."""
+
+    before: Checkpoint
+    columns: SegmentColumns
+    rows: list[bytes]
 
 
 class SegmentRows(Rows):
@@ -99,6 +113,33 @@ class SegmentRows(Rows):
             chosen = compute_functions().is_in(others["type"].cast("string"), array_of_texts(tags))
             texts += others.filter(chosen)["event"].to_pylist()
         return texts
+
+    def parts(self, after: int, end: int) -> Iterator[SegmentPart]:
+        """Yield the rows after a log position up to another, of one segment after the other. Raises Corrupt."""
+        for segment in self._segments[bisect_left(self._ends, after + 1) : bisect_left(self._ends, end) + 1]:
+            begin, last = max(after, segment.before.position), min(end, segment.last)
+            columns = self.columns(segment)
+            before = segment.before
+            if begin > before.position and begin // MARKED > before.position // MARKED:
+                before = _mark(segment, begin // MARKED * MARKED)
+            pages = checked_rows(_part(columns, segment, before.position, last), segment, before, last)
+            rows = [row for page in pages for row in page]
+            if skipped := begin - before.position:
+                before = Checkpoint(begin, log.stated_digest(rows[skipped - 1]))
+            yield SegmentPart(before, _part(columns, segment, begin, last), rows[skipped:])
+
+    def clock_of(self, position: int) -> tuple[int, bool]:
+        """Return when a row was recorded, µs, and whether it was imported. Raises Corrupt: there is no such row."""
+        segment, following = (self._segments[bisect_left(self._ends, at)] for at in (position, position + 1))
+        if segment is following:
+            columns = self.columns(segment)
+        else:
+            names = {name for schema in schemas() for name in schema.names}
+            columns = self._read_columns(segment, names - {"position", "recorded_at", "imported"})
+        for table in between(columns, position - 1, position).rows:
+            if len(table):
+                return int(integers(table["recorded_at"])[0]), bool(numpy_array(whole(table["imported"]))[0])
+        raise Corrupt(position, f"the segment up to {segment.last} has no such row", "store")
 
     def bound(self, end: int) -> None:
         """See `Rows`."""

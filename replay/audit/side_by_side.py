@@ -7,33 +7,36 @@ no such forecast is decided as it is in a log read alone. Whatever is in doubt i
 alone from its first row, which says where the damage is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from itertools import chain, compress, groupby, islice, pairwise
+from itertools import groupby, islice, pairwise
 from os import fspath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import json
 
 from forecast_ledger.ledger.auditing.audit import Audit
-from forecast_ledger.ledger.auditing.quick_check import ForecastForms, QuestionForm
+from forecast_ledger.ledger.auditing.quick_check import ForecastForms
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import (
     AnyEvent,
-    ForecastMade,
     OutcomesChanged,
     ParticipantRenamed,
     QuestionOpened,
 )
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
+from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
-from forecast_ledger.projections.facts.from_log import file_columns, file_page, forecast_columns
+from forecast_ledger.projections.facts.from_log import file_columns, file_page
+from forecast_ledger.replay.audit.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
 from forecast_ledger.replay.audit.row_checker import RowChecker
+from forecast_ledger.replay.audit.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import Pool, processors, start
 from forecast_ledger.replay.reading.log import Cut, Log
 
@@ -52,31 +55,6 @@ class Beginning(NamedTuple):
     audit: Audit
     facts: Facts
     columns: list[ForecastPage]
-
-
-class CheckedPage(NamedTuple):
-    """Rows in log order.
-
-    plain: 1 for each forecast that is alone in its command, and of which all is checked that needs no other row; 0 for
-    every other row. others: these rows. ids: of the commands of the plain ones. forecasts: the plain ones, with the
-    codes of the processes.
-    """
-
-    plain: bytes
-    others: list[bytes]
-    ids: list[str]
-    forecasts: ForecastPage
-
-
-class CheckedPart(NamedTuple):
-    """Pages of rows that are right if those up to `before` are; participants: by code."""
-
-    before: str
-    end: Checkpoint
-    recorded_at: int
-    imported: int
-    participants: list[str]
-    pages: list[CheckedPage]
 
 
 class Given(NamedTuple):
@@ -113,33 +91,24 @@ class _Surroundings(NamedTuple):
         return surroundings
 
 
-class _Reader(NamedTuple):
-    """What a process has. forms: of the questions whose outcomes never change. codes: of all questions."""
-
-    store: StoredLog
-    checks: ForecastForms
-    forms: dict[str, QuestionForm]
-    codes: dict[str, int]
-    several: set[str]
-
-
-_reader: list[_Reader] = []  # in a process of the pool
+_reader: list[Reader] = []  # in a process of the pool
 
 
 def verified_beginning(source: Log, store: StoredLog, audit: Audit, *, files: bool) -> Beginning | None:
     """Verify a log up to its present end by a process for each processor.
 
-    None if anything is in doubt, if there is one processor, if the log is short or read up to a cut, or if others
-    cannot read it. files: check the store's own files.
+    None if anything is in doubt, if the log is short or read up to a cut, if others cannot read it, or if there is one
+    processor, unless the log is in segments, whose columns are quicker to check. files: check the store's own files.
     """
     processes, end = processors(), store.newest() if source.as_of is None else 0
-    if end < MANY or processes == 1:
+    if end < MANY or (processes == 1 and not is_folder(source.location)):
         return None
     try:
         events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)
         if events is None:
             return None
-        pool = start(processes, begin, Given(fspath(source.location), source.name, events))
+        given = Given(fspath(source.location), source.name, events)
+        pool = _Here(begin, given) if processes == 1 else start(processes, begin, given)
     except (*_UNFIT, OSError):
         return None
     try:
@@ -152,9 +121,35 @@ def verified_beginning(source: Log, store: StoredLog, audit: Audit, *, files: bo
         pool.close()
 
 
-def _parts(pool: Pool, end: int) -> Iterator[CheckedPart | None]:
+class _Here:
+    """In place of processes, where there is one processor: this process does a task when its result is asked for."""
+
+    def __init__(self, begin: Callable[[Given], None], given: Given) -> None:
+        begin(given)
+
+    def submit(self, task: Callable[..., Any], /, *given: Any) -> "_Later":
+        return _Later(task, given)
+
+    def close(self) -> None:
+        """Close what the tasks have read from."""
+        while _reader:
+            _reader.pop().store.close()
+
+
+class _Later(NamedTuple):
+    """A task that is done when its result is asked for."""
+
+    task: Callable[..., Any]
+    given: tuple[Any, ...]
+
+    def result(self) -> Any:
+        return self.task(*self.given)
+
+
+def _parts(pool: "Pool | _Here", end: int) -> Iterator[CheckedPart | None]:
     """Yield the parts of a log in order, each as soon as a process has checked it."""
-    waiting = [pool.submit(check_part, after, min(after + PART, end)) for after in range(0, end, PART)]
+    ends = [min(after + PART, end) for after in range(0, end, PART)]
+    waiting: list[Any] = [pool.submit(check_part, *part) for part in pairwise([0, *ends])]
     waiting.reverse()
     while waiting:  # what was taken is not kept
         yield waiting.pop().result()
@@ -218,12 +213,16 @@ def begin(given: Given) -> None:
         _reader[:] = [_open(given)]
 
 
-def _open(given: Given) -> _Reader:
+def _open(given: Given) -> Reader:
     questions, changed, several = _Surroundings.of(given.events)
     checks, codes = ForecastForms(), {name: code for code, name in enumerate(questions)}
     forms = {name: checks.of(name, question) for name, question in questions.items() if name not in changed}
-    store = StoredLog.open(given.location, given.name, read_only=True)
-    return _Reader(store, checks, forms, codes, several)
+    segments = SegmentRows(folder_at(given.location), given.name) if is_folder(given.location) else None
+    if segments is None:
+        store = StoredLog.open(given.location, given.name, read_only=True)
+    else:
+        store = StoredLog(segments, given.name)
+    return Reader(store, segments, checks, forms, codes, several)
 
 
 def has_no_faults() -> bool:
@@ -238,45 +237,7 @@ def check_part(after: int, end: int) -> CheckedPart | None:
     """Return the rows after a log position up to another; None if anything is wrong with them, or in doubt."""
     try:
         with gc_pause.paused():
-            return _checked(_reader[0], after, end)
+            check = checked_rows if _reader[0].segments is None else checked_columns
+            return check(_reader[0], after, end)
     except _UNFIT:
         return None
-
-
-def _checked(reader: _Reader, after: int, end: int) -> CheckedPart | None:
-    before = None
-    if after:
-        [([row], _)] = reader.store.pages_with_types(after=after - 1, end=after)
-        before = log.unseal_row(row, after)
-    rows, facts, pages = RowChecker(Cut(None), before), Facts(), list[CheckedPage]()
-    facts.question_codes.codes = reader.codes
-    started, last = rows.last.digest, before.command_id if before else ""
-    read = rows.pages(reader.store.pages_with_types(after=after, end=end))
-    for page, following in pairwise(chain(read, [list[Recorded]()])):
-        command_ids = [recorded.command_id for recorded in page]
-        # The command of the last row of all may go on: it counts as one that does.
-        nexts = [*command_ids[1:], following[0].command_id if following else command_ids[-1]]
-        plain = _plain(page, [last, *command_ids[:-1]], nexts, reader)
-        last = command_ids[-1]
-        made = [*compress(page, plain)]
-        others = [log.encode_row(recorded) for recorded, is_plain in zip(page, plain, strict=True) if not is_plain]
-        ids = [*compress(command_ids, plain)]
-        pages.append(CheckedPage(bytes(plain), others, ids, forecast_columns(facts, made)))
-    if rows.damage or rows.last.position != end:
-        return None
-    return CheckedPart(started, rows.last, rows.recorded_at, rows.imported, facts.participant_codes.labels, pages)
-
-
-def _plain(page: list[Recorded], before: list[str], after: list[str], reader: _Reader) -> bytearray:
-    """Return 1 for each row that is plain, as in `CheckedPage`. before, after: the commands of the rows beside it."""
-    plain, chosen, several = bytearray(len(page)), list[int](), reader.several
-    for number, (recorded, last, following) in enumerate(zip(page, before, after, strict=True)):
-        event = recorded.event
-        if type(event) is not ForecastMade or recorded.normal is not True or event.participant in several:
-            continue
-        if last != recorded.command_id != following:
-            chosen.append(number)
-    forms = [reader.forms.get(page[number].event.question) for number in chosen]  # type: ignore[union-attr]
-    for number, is_said in zip(chosen, reader.checks.say([page[number] for number in chosen], forms), strict=True):
-        plain[number] = is_said is True
-    return plain

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
@@ -11,14 +11,18 @@ from shutil import copyfile
 from typing import Any
 
 import pytest
-from msgspec import UNSET, structs
+from msgspec import UNSET, json, structs
 
 from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.projections.facts.columns import join_pages
 from forecast_ledger.replay.audit import side_by_side, verify
+from forecast_ledger.replay.audit.checked_parts import CheckedPart
 from forecast_ledger.replay.audit.side_by_side import Beginning, check_part
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.engines import pool
@@ -26,7 +30,22 @@ from forecast_ledger.replay.reading.log import Log
 from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
 from tests.support.forging import in_first_form
 from tests.support.forging import written as forged
-from tests.support.given import contest, day, forecast, micros, opened, renaming, withdrawal
+from tests.support.given import (
+    COLOURS,
+    choices,
+    contest,
+    day,
+    enrolment,
+    ensemble,
+    forecast,
+    micros,
+    numeric,
+    opened,
+    quartiles,
+    renaming,
+    restatement,
+    withdrawal,
+)
 from tests.support.logs import commands_of, log_fixture, recorded, written
 from tests.support.processes import forking
 
@@ -151,6 +170,18 @@ def swapped(rows: list[Recorded], place: int) -> list[Recorded]:
     return rows
 
 
+def told(**fields: Any) -> Change:
+    """A forecast that says something else, and whose command is known to have said it."""
+
+    def change(rows: list[Recorded], place: int) -> list[Recorded]:
+        event: Any = structs.replace(rows[place].event, **fields)
+        question, participant = ([json.encode(name).decode()] for name in (event.question, event.participant))
+        [digest] = log.fingerprints(forecast_contents(question, participant, [event.at], [event.probabilities[0]]))
+        return changed(command=digest, event=fields)(rows, place)
+
+    return change
+
+
 CHANGES: dict[str, Change] = {
     "another digest of its command": changed(command="0" * 32),
     "another id": changed(command_id="new"),
@@ -159,6 +190,13 @@ CHANGES: dict[str, Change] = {
     "an id that is none": changed(command_id=" "),
     "another number": changed(event={"probabilities": (10**8, 9 * 10**8)}),
     "numbers that are none": changed(event={"probabilities": (10**8, 10**8)}),
+    "numbers that do not sum to one": lambda rows, place: changed(
+        event={"probabilities": (rows[place].event.probabilities[0], 0)}  # type: ignore[union-attr]
+    )(rows, place),
+    "a number above one": told(probabilities=(10**9 + 1, -1)),
+    "another number, as told": told(probabilities=(10**8, 9 * 10**8)),
+    "before the calendar, as told": told(at=-(2**62), participant="dan"),
+    "a participant that is none, as told": told(participant=""),
     "another question": changed(event={"question": "snow"}),
     "another participant": changed(event={"participant": "dan"}),
     "a participant that is none": changed(event={"participant": ""}),
@@ -180,6 +218,82 @@ def test_a_changed_forecast_is_found_wherever_parts_end(
     for place in (6, 7, 10):
         same(forged(tmp_path / f"{place}.db", change([*rows], place)))
     assert len(begun) == 3
+
+
+def in_segments(path: Path | str, folder: Path, rows: int) -> Path:
+    """The rows of a log in segments of so many."""
+    with Log(path).opened() as store:
+        seal(store.pages, "main", folder, rows)
+    return folder
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_changed_forecast_is_found_in_segments(
+    tmp_path: Path, change: Change, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one process as by two; every digest of rows and files is right, and columns say what the rows say."""
+    rows = recorded(FORECASTS)
+    for place, processors in ((7, 2), (10, 1)):
+        monkeypatch.setattr(side_by_side, "processors", lambda processors=processors: processors)
+        path = forged(tmp_path / f"{place}.db", change([*rows], place))
+        same(in_segments(path, tmp_path / f"{place}", 9))
+    assert len(begun) == 2
+
+
+OF_ALL_FORMS: list[Any] = [
+    *(opened(), choices(), numeric(), quartiles(), ensemble(), contest(), enrolment(participant="fay")),
+    *FORECASTS[2:9],
+    *(forecast(participant=who, at=None) for who in ("dan", 'a "b" \\')),
+    forecast(participant="ada", probability="0.3", at=day(17), until=day(18)),
+    forecast(participant="ada", probability="0.3", at=day(18), by="her desk"),
+    forecast(
+        "colour", probability=None, probabilities=dict(zip(COLOURS, ("0.2", "0.3", "0.5"), strict=True)), at=day(11)
+    ),
+    forecast("depth", probability=None, cdf=["0", "0.25", "0.5", "0.75", "1"], at=day(11)),
+    forecast("flow", probability=None, quantiles=["1", "2", "3"], at=day(11)),
+    forecast("depths", probability=None, samples=["1", "2", "3"], at=day(11)),
+    restatement(forecast(participant="bob", probability="0.4", at=day(11)), participant="bob"),
+    withdrawal(participant="cyd", at=day(18)),
+    *(forecast(participant=who, at=day(18)) for who in ("eve", "cyd", "fay")),
+]
+
+
+def test_forecasts_of_every_form_are_taken_from_segments_as_from_rows(
+    tmp_path: Path, begun: list[Beginning | None]
+) -> None:
+    """What is told from columns is what rows tell: all numbers of every forecast, but for the codes of participants."""
+    path = written(tmp_path / "log.db", OF_ALL_FORMS, at=micros(19))
+    for location in (path, in_segments(path, tmp_path / "s", 100)):
+        assert same(location)
+    found = []
+    for beginning in begun:
+        assert beginning is not None
+        page, lengths = join_pages(beginning.columns)
+        labels, ends = beginning.facts.participant_codes.labels, page.start + lengths
+        numbers = [page.chances[begin:end].tolist() for begin, end in zip(page.start, ends, strict=True)]
+        columns = (page.position, page.at, page.recorded_at, page.question, page.made, page.until)
+        who = [labels[code] for code in page.participant.tolist()]
+        found.append(sorted(zip(*(column.tolist() for column in columns), who, numbers, strict=True)))
+    assert found[0] == found[1]
+    assert len(found[0]) == 19
+
+
+def test_few_rows_of_segments_are_read(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of parts of seven rows, the first and the last, and what is no forecast: two of 26."""
+    read, decode_rows = list[int](), log.decode_rows
+
+    def noted(rows: Sequence[bytes]) -> list[Recorded]:
+        read.append(len(rows))
+        return decode_rows(rows)
+
+    monkeypatch.setattr(log, "decode_rows", noted)
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+    read.clear()
+    run_checks(Log(folder), side_by_side=True)
+    assert begun != [None]
+    assert sum(read) == 2 * (2 + 2 * 4 - 1)  # once where they are checked, and once where they are decided
 
 
 @pytest.mark.parametrize(
@@ -252,7 +366,7 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     assert begun == [None, None]
 
 
-def killed_at_the_third_part(after: int, end: int) -> side_by_side.CheckedPart | None:
+def killed_at_the_third_part(after: int, end: int) -> CheckedPart | None:
     """Check a part, in a process that something ends at once."""
     if after >= 14:  # parts of seven rows
         os._exit(9)

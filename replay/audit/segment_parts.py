@@ -1,0 +1,212 @@
+"""Parts of a log in segments, checked by their columns: the rows are rebuilt and hashed, but few of them are read.
+
+A forecast of a probability whose columns are right makes a row that reads as these columns, in canonical bytes: it is
+built so. Every other row is read from its bytes, as in any other log.
+"""
+
+from itertools import compress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.auditing.quick_check import asks_probability, valid_ids
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, NEVER, PROBABILITY
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import forecast_contents
+from forecast_ledger.ledger.model.log import Checkpoint, fingerprints
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    integers,
+    is_valid,
+    log_order,
+    numpy_array,
+    pyarrow,
+    row_numbers,
+    whole,
+)
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.storing.segment_rows import SegmentPart
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
+from forecast_ledger.projections.facts.columns import ForecastPage
+from forecast_ledger.replay.audit.checked_parts import CheckedPage, CheckedPart, Reader, plain_rows
+
+_CHANCES = "probabilities"  # the field of a probability
+
+
+class _Frame(NamedTuple):
+    """What all rows of a page have, in log order. order: each row of the columns, those of forecasts first."""
+
+    order: Int64Array
+    recorded_at: Int64Array
+    imported: BoolArray
+    command_ids: list[str]
+
+    @classmethod
+    def of(cls, columns: SegmentColumns, first: int) -> "_Frame | None":
+        """Return the frame of rows from a log position on; None if there is a gap, or their times are wrong."""
+        position = np.concatenate([integers(table["position"]) for table in columns.rows])
+        order = log_order(position)
+        recorded_at = np.concatenate([integers(table["recorded_at"]) for table in columns.rows])[order]
+        imported = np.concatenate([numpy_array(whole(table["imported"])) for table in columns.rows])[order]
+        ids = pyarrow().concat_arrays([whole(table["command_id"]) for table in columns.rows])
+        if (position[order] != np.arange(first, first + len(order))).any() or (np.diff(recorded_at) < 0).any():
+            return None
+        if (np.diff(imported.astype(np.int8)) > 0).any():
+            return None
+        return cls(order, recorded_at, imported, ids.take(row_numbers(order)).to_pylist())
+
+    def alone(self) -> BoolArray:
+        """Return which rows, as ordered by the columns, are alone in their command; never the first and the last."""
+        ids, alone = np.array(self.command_ids, object), np.zeros(len(self.order), bool)
+        differ = ids[1:] != ids[:-1]
+        alone[self.order[1:-1]] = differ[1:] & differ[:-1]
+        return alone
+
+
+class _Names(NamedTuple):
+    """The ids of a column that its rows have, and the index of each row's."""
+
+    labels: list[str]
+    of_rows: Any
+
+    @classmethod
+    def of(cls, column: Any) -> "_Names":
+        array = whole(column)
+        used, of_rows = np.unique(numpy_array(array.indices), return_inverse=True)
+        return cls(array.dictionary.take(row_numbers(used)).to_pylist(), of_rows)
+
+
+def checked_columns(reader: Reader, after: int, end: int) -> CheckedPart | None:
+    """Return the rows after a log position up to another; None if anything is wrong with them, or in doubt.
+
+    Raises Corrupt, ValueError for some.
+    """
+    assert reader.segments is not None  # noqa: S101 - see `Reader`
+    recorded_at, imported = reader.segments.clock_of(after) if after else (-(2**63), False)
+    participants, pages, started = Codes(), list[CheckedPage](), ""
+    last, count = log.START, after if imported else 0
+    for part in reader.segments.parts(after, end):
+        frame = _Frame.of(part.columns, part.before.position + 1)
+        if frame is None or frame.recorded_at[0] < recorded_at:
+            return None
+        if frame.imported[0] and count < part.before.position:
+            return None
+        started = started or part.before.digest
+        last = Checkpoint(part.before.position + len(part.rows), log.stated_digest(part.rows[-1]))
+        recorded_at, count = int(frame.recorded_at[-1]), count + int(frame.imported.sum())
+        page = _page(reader, participants, part, frame)
+        if page is None:
+            return None
+        pages.append(page)
+    if last.position != end:
+        return None
+    return CheckedPart(started, last, recorded_at, count, participants.labels, pages)
+
+
+def _page(reader: Reader, participants: Codes, part: SegmentPart, frame: _Frame) -> CheckedPage | None:
+    """Return the rows of a part as a page; None if one is wrong, or in doubt. participants: more are added."""
+    made, order = part.columns.forecasts, frame.order
+    names = _Names.of(made["question"]), _Names.of(made["participant"])
+    said = np.zeros(len(order), bool)
+    said[: len(made)] = _said(reader, made, *names, frame.alone()[: len(made)])
+    plain = said[order]
+    rest = np.flatnonzero(~plain).tolist()
+    is_plain = _read(reader, part, frame, rest)
+    if is_plain is None:
+        return None
+    plain[rest] = is_plain
+    plain &= order < len(made)
+    return CheckedPage(
+        plain.astype(np.uint8).tobytes(),
+        [*compress(part.rows, (~plain).tolist())],
+        [*compress(frame.command_ids, plain.tolist())],
+        _forecasts(reader, participants, made, names, order[plain]),
+    )
+
+
+def _said(reader: Reader, made: Any, questions: _Names, participants: _Names, is_alone: BoolArray) -> BoolArray:
+    """Return which forecasts are plain by their columns alone: a probability for a question that asks for one.
+
+    A few that are plain may be left out. is_alone: which of them are alone in their command.
+    """
+    forms: list[Any] = [reader.forms.get(label) for label in questions.labels]
+    is_asked = np.array([form is not None and asks_probability(form) for form in forms], bool)
+    written = [reader.checks.participant(label) for label in participants.labels]
+    is_known = np.array(
+        [bool(text) and label not in reader.several for label, text in zip(participants.labels, written, strict=True)],
+        bool,
+    )
+    at, yes, ids = integers(made["claimed_at"]), _yes(made), whole(made["command_id"]).to_pylist()
+    chosen: BoolArray = is_alone & is_asked[questions.of_rows] & is_known[participants.of_rows]
+    chosen &= (yes >= 0) & (at >= FIRST_INSTANT) & numpy_array(whole(made["normal"]))
+    for name in ("provenance", "until", "attestation"):
+        chosen &= ~is_valid(whole(made[name]))
+    if (valid := valid_ids(ids)) != {*ids}:
+        chosen &= np.array([each in valid for each in ids], bool)
+    rows = np.flatnonzero(chosen)
+    is_stamped = (at == integers(made["recorded_at"]))[rows].tolist()
+    contents = forecast_contents(
+        [forms[name][0] for name in questions.of_rows[rows].tolist()],
+        [written[name] for name in participants.of_rows[rows].tolist()],
+        ["null" if stamped else each for each, stamped in zip(at[rows].tolist(), is_stamped, strict=True)],
+        yes[rows].tolist(),
+    )
+    digests = bytes.fromhex("".join(fingerprints(contents)))
+    chosen[rows] = (_digests(digests) == _digests(whole(made["command"].take(row_numbers(rows))).buffers()[1])).all(1)
+    return chosen
+
+
+def _digests(joined: Any) -> Any:
+    """Return digests of commands, which follow one another, as an array of shape (n, 16)."""
+    return np.frombuffer(joined or b"", np.uint8).reshape(-1, 16)
+
+
+def _yes(made: Any) -> Int64Array:
+    """Return the probability of yes of each forecast, 1e-9; -1 if it says anything else."""
+    form, lists = whole(made["form"]), whole(made["numbers"])
+    has_form, has_numbers, lengths = is_valid(form), is_valid(lists), np.zeros(len(made), np.int64)
+    labels = np.array([label == _CHANCES for label in form.dictionary.to_pylist()], bool)
+    lengths[has_numbers] = numpy_array(lists.value_lengths().drop_null())
+    is_pair = lengths == 2
+    is_pair[has_form] &= labels[numpy_array(form.indices.drop_null())]
+    rows, numbers = np.flatnonzero(is_pair & has_form), numpy_array(lists.flatten())
+    first = (np.cumsum(lengths) - lengths)[rows]
+    yes, no = numbers[first], numbers[first + 1]
+    is_right = (yes >= 0) & (yes <= PROBABILITY) & (no == PROBABILITY - yes)
+    found = np.full(len(made), -1)
+    found[rows[is_right]] = yes[is_right]
+    return found
+
+
+def _read(reader: Reader, part: SegmentPart, frame: _Frame, places: list[int]) -> bytearray | None:
+    """Return which rows are plain by their bytes; None if one is not canonical. places: of the rows in their part."""
+    ids, last = ["", *frame.command_ids, ""], len(part.rows) - 1
+    rows = [part.rows[place] for place in places]
+    read = log.decode_rows(rows)
+    if [*map(log.encode_row, read)] != rows:
+        return None
+    before = [ids[place] if place else ids[1] for place in places]
+    after = [ids[place + 2] if place < last else ids[-2] for place in places]
+    return plain_rows(read, before, after, reader)
+
+
+def _forecasts(
+    reader: Reader, participants: Codes, made: Any, names: tuple[_Names, _Names], rows: Int64Array
+) -> ForecastPage:
+    """Return some forecasts as columns. names: of the questions, and of the participants, who get codes."""
+    questions, others = names
+    codes = np.array([reader.codes.get(label, -1) for label in questions.labels], np.int64)
+    used, first, index = np.unique(others.of_rows[rows], return_index=True, return_inverse=True)
+    by_use, participant = np.argsort(first), np.zeros(len(used), np.int64)
+    participant[by_use] = [participants.add(others.labels[name]) for name in used[by_use].tolist()]
+    lists = whole(made["numbers"]).take(row_numbers(rows))
+    return ForecastPage(
+        integers(made["position"])[rows],
+        integers(made["claimed_at"])[rows],
+        integers(made["recorded_at"])[rows],
+        codes[questions.of_rows[rows]],
+        participant[index],
+        np.ones(len(rows), np.int64),
+        np.full(len(rows), NEVER),
+        numpy_array(lists.value_lengths()).astype(np.int64),
+        numpy_array(lists.flatten()),
+    )
