@@ -22,8 +22,8 @@ from forecast_ledger.projections.core.table import PART_ROWS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
 from forecast_ledger.projections.tables.catalogue import Projections
-from forecast_ledger.replay.audit.row_checker import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
-from forecast_ledger.replay.audit.side_by_side import Beginning, verified_beginning
+from forecast_ledger.replay.checking.row_checker import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
+from forecast_ledger.replay.checking.side_by_side import Beginning, verified_beginning
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
 from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
 

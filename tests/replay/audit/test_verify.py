@@ -31,8 +31,8 @@ from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.audit.row_checker import RowChecker
 from forecast_ledger.replay.audit.verify import CHECKS, run_checks, verify
+from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 from forecast_ledger.replay.writing.store import pay

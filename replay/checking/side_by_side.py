@@ -34,9 +34,9 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import file_columns, file_page
-from forecast_ledger.replay.audit.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
-from forecast_ledger.replay.audit.row_checker import RowChecker
-from forecast_ledger.replay.audit.segment_parts import checked_columns
+from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
+from forecast_ledger.replay.checking.row_checker import RowChecker
+from forecast_ledger.replay.checking.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import Pool, processors, start
 from forecast_ledger.replay.reading.log import Cut, Log
 

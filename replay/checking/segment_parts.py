@@ -27,7 +27,7 @@ from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.segment_rows import SegmentPart
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
-from forecast_ledger.replay.audit.checked_parts import CheckedPage, CheckedPart, Reader, plain_rows
+from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, plain_rows
 
 _CHANCES = "probabilities"  # the field of a probability
 

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import forecast_columns
-from forecast_ledger.replay.audit.row_checker import RowChecker
+from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.reading.log import Cut
 
 

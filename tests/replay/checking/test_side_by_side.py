@@ -21,10 +21,11 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import join_pages
-from forecast_ledger.replay.audit import side_by_side, verify
-from forecast_ledger.replay.audit.checked_parts import CheckedPart
-from forecast_ledger.replay.audit.side_by_side import Beginning, check_part
+from forecast_ledger.replay.audit import verify
 from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.checking import side_by_side
+from forecast_ledger.replay.checking.checked_parts import CheckedPart
+from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
 from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.reading.log import Log
 from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
@@ -343,7 +344,7 @@ def test_processes_verify_what_one_verifies(
     tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In processes of their own; one that cannot begin leaves the log to this one."""
-    context = forking("forecast_ledger.replay.audit.side_by_side")
+    context = forking("forecast_ledger.replay.checking.side_by_side")
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     path = written(tmp_path / "log.db", FORECASTS)
     assert same(path)
@@ -356,7 +357,7 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing that it did not check counts as checked: a damaged log is found damaged."""
-    context = forking("forecast_ledger.replay.audit.side_by_side")
+    context = forking("forecast_ledger.replay.checking.side_by_side")
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     monkeypatch.setattr(side_by_side, "check_part", killed_at_the_third_part)
     path = written(tmp_path / "log.db", FORECASTS)
