@@ -23,6 +23,7 @@ from forecast_ledger.projections.core.arrays import (
     int64_array,
     largest,
     run_starts,
+    spread,
     stable_order,
 )
 from forecast_ledger.projections.core.late_fractions import BITS, FEW, sum_of_terms, sum_within
@@ -221,7 +222,7 @@ def _sums_of_terms(terms: Terms, alike: Int64Array) -> SummedScores:
     """Return the sums of scores. alike: of each question, the first that is alike. Raises OverflowError."""
     standing, question = terms.standing, terms.standing.question
     people = int(standing.participant.max(initial=0)) + 1
-    keys, index = distinct(alike[question] * people + standing.participant)
+    keys, index = distinct(spread(alike, question) * people + standing.participant)
     totals, (covered, hidden) = Totals(index, np.bincount(index)), covered_units(terms)
     if largest(covered) * int(totals.counts.max(initial=0)) >> _BITS:
         raise OverflowError("a sum of more than 60 bits")

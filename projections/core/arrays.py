@@ -130,6 +130,15 @@ class Totals(NamedTuple):
         return sums
 
 
+def spread(column: Int64Array, index: Int64Array) -> Int64Array:
+    """Return column[index], shape (n,), or of equal values one, shape (1,), with which NumPy computes the same.
+
+    >>> spread(np.array([7, 7]), np.array([0, 1, 1])), spread(np.array([7, 8]), np.array([0, 1, 1]))
+    (array([7]), array([7, 8, 8]))
+    """
+    return column[:1] if (column[1:] == column[:-1]).all() else column[index]
+
+
 def index_where(rows: BoolArray) -> Int64Array | slice:
     """Return an index of the true rows, shape (m,), or a slice of everything if all are true.
 

@@ -38,7 +38,8 @@ def round_estimates(values: Floats, guards: Floats | float) -> tuple[Int64Array,
     [[1, 0], [1]]
     """
     near = np.rint(values)
-    uncertain = np.flatnonzero(np.abs(values - near) > 0.5 - guards)
+    off = values - near
+    uncertain = np.flatnonzero(np.abs(off, out=off) > 0.5 - guards)
     near[uncertain] = 0  # an uncertain estimate may be too large to cast
     return near.astype(np.int64), uncertain
 
@@ -409,9 +410,11 @@ def _guarded(
     less than 2^-52, and k and unit each move it by as much if they have more than 53 bits; the product with QUANTUM
     errs by half a unit.
     """
-    value = estimate(k / unit) * QUANTUM
+    value = estimate(k / unit)
+    value *= QUANTUM
     argument = 2.0**-52 if unit < 1 << 53 else 2.0**-50
-    rounded, near = round_estimates(value, QUANTUM * argument + np.abs(value).max(initial=0) * 9 * 2.0**-52)
+    most = max(value.max(initial=0), -value.min(initial=0))
+    rounded, near = round_estimates(value, QUANTUM * argument + most * 9 * 2.0**-52)
     rounded[near], uncertain = round_estimates(value[near], QUANTUM * argument + np.abs(value[near]) * 9 * 2.0**-52)
     for row in near[uncertain].tolist():
         rounded[row] = exact(int(k[row]), unit)

@@ -42,7 +42,7 @@ def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
     (-693147180560, -693147180560)
     """
-    return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _LN_BITS)
+    return half_even((_ln(k) - _ln_of_unit(unit)) * quantum, 1 << _LN_BITS)
 
 
 @lru_cache(_KEPT)
@@ -52,7 +52,7 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> log2_fixed(1, 8)
     -3000000000000
     """
-    return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
+    return half_even((_ln(k) - _ln_of_unit(unit)) * quantum, _LN_2_SCALED)
 
 
 @lru_cache(_KEPT)
@@ -62,7 +62,7 @@ def log10_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> log10_fixed(1, 1000)
     -3000000000000
     """
-    return half_even((_ln(k) - _ln(unit)) * quantum, _ln(10))
+    return half_even((_ln(k) - _ln_of_unit(unit)) * quantum, _ln(10))
 
 
 class Magnitude(NamedTuple):
@@ -139,3 +139,6 @@ def _ln(number: int) -> int:
     factor, ln_factor = _FACTORS[(mantissa >> _LN_BITS - _TOP_BITS) - len(_FACTORS)]
     scaled, unit = mantissa * factor, 1 << _LN_BITS + _FACTOR_BITS
     return exponent * _LN_2_SCALED + _twice_atanh(scaled - unit, scaled + unit) - ln_factor
+
+
+_ln_of_unit = lru_cache(8)(_ln)  # few units have many logarithms

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import LEVELS, Level
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, index_where, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, index_where, spread, stable_order
 from forecast_ledger.projections.facts.accounts import Books
 
 # --- Other ids of participants: as whose each forecast counts, as of a log position.
@@ -195,13 +195,13 @@ class Forecasts:
         start, numeric = self.start[rows], bins > 0
         if not numeric.any():
             discrete = self.chances[start + outcome]
-            if len(discrete) and discrete.min() < 0:
+            if discrete.min(initial=0) < 0:
                 discrete = np.where(discrete < 0, self.chances[start + np.maximum(~discrete, 0)], discrete)
             scaled: Int64Array = discrete * (CHANCE // PROBABILITY)
             return scaled
         last = np.where(numeric, bins, outcome)
         at_most = self.chances[start + np.minimum(outcome, last)]
-        if at_most.min() < 0:
+        if at_most.min(initial=0) < 0:
             at_most = np.where(at_most < 0, self.chances[start + np.maximum(~at_most, 0)], at_most)
         below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
         inside = np.where(outcome > last, CHANCE, at_most) - below
@@ -521,11 +521,11 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     """
     order, key = _in_log_order(forecasts)
     question, at = forecasts.question[order], forecasts.at[order]
-    end = np.minimum(ends[question], _taken(forecasts.until, order))
+    end = np.minimum(spread(ends, question), _taken(forecasts.until, order))
     replaced = np.flatnonzero(key[1:] == key[:-1])
     later = _earliest_after(key, at) if (at[replaced + 1] < at[replaced]).any() else at
     end[replaced] = np.minimum(end[replaced], later[replaced + 1])
-    opening = opens[question]
+    opening = spread(opens, question)
     start = np.maximum(at, opening)
     kept = forecasts.made[order] & (start < end)
     if not early:

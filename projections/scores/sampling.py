@@ -12,7 +12,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import DAY
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array, spread
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from forecast_ledger.projections.facts.columns import Intervals
 
@@ -67,7 +67,7 @@ def ruler(
 
 
 def _micros(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    return at - periods.opens[question]
+    return at - spread(periods.opens, question)
 
 
 def _micros_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:

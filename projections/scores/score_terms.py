@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import NEVER_LATE, RuleSet, shown_references
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, index_where, run_starts, spread, stable_order
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 from forecast_ledger.projections.facts.columns import CHANCE, Contest, Facts, Forecasts, Intervals, intervals, joined
 from forecast_ledger.projections.facts.outcomes import as_counted, changed_as_of
@@ -146,7 +146,7 @@ def _terms(scored: _Scored, questions: Questions, forecasts: Forecasts, slice_si
     rules = contests[0].opened.rules
     forecasts = _by_clock(rules, forecasts)
     standing = _in_units(contests[0], questions, forecasts)
-    member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
+    member = are_members(facts, contests, spread(questions.contest, standing.question), standing.participant)
     chance, scores = _kernels(rules, questions, forecasts, standing)
     terms = Terms(questions, standing, member, 2 * chance, scores)
     if "uniform" in shown:
@@ -209,7 +209,7 @@ def _kernels(
         rows = _on(questions.form == form, question)
         if form != QUANTILES:
             happened = _on((questions.form == form) & (questions.outcome >= 0), question)
-            outcome, bins = (column[question[happened]] for column in (questions.outcome, questions.bins))
+            outcome, bins = (spread(column, question[happened]) for column in (questions.outcome, questions.bins))
             chance[happened] = forecasts.chance(standing.row[happened], outcome, bins)
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
@@ -219,8 +219,9 @@ def _kernels(
             start = forecasts.start[standing.row[rows]]
             made = (questions, forecasts.chances, start, question[rows])
             scores[rows] = kernel.of_numbers(quantile_numbers(rules, *made) if form == QUANTILES else numbers(*made))
-    for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
-        scores[layout.rows] = rebased(rules, questions, layout, scores[layout.rows])
+    if (questions.catch_all >= 0).any():
+        for layout in layouts(questions, forecasts.chances, forecasts.start[standing.row], question):
+            scores[layout.rows] = rebased(rules, questions, layout, scores[layout.rows])
     return chance, scores
 
 

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.answers import number_of_answer
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, spread
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.facts.columns import CHANCE, ChangedOutcomes, Contest, Entry, Facts, Status, width
 from forecast_ledger.projections.facts.from_log import status_of
@@ -308,8 +308,7 @@ class Questions:
 
     def as_scored(self, chance: Int64Array, question: Int64Array) -> Int64Array:
         """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""
-        columns = (self.added, self.least, self.greatest)
-        added, least, greatest = (each[:1] if (each[1:] == each[:-1]).all() else each[question] for each in columns)
+        added, least, greatest = (spread(each, question) for each in (self.added, self.least, self.greatest))
         within: Int64Array = np.minimum(np.maximum(chance + added, least), greatest)
         return within
 

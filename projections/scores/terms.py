@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, int64_array, stable_order
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, int64_array, spread, stable_order
 from forecast_ledger.projections.core.estimates import sum_products
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Intervals
@@ -59,7 +59,8 @@ class Terms:
     def _products(self) -> tuple[Int64Array, Int64Array]:
         """What each interval earns in a unit of time, without a reference that changes, and its units."""
         standing = self.standing
-        return self.kernel_scores - self.questions.uniform[standing.question], standing.end - standing.start
+        uniform = spread(self.questions.uniform, standing.question)
+        return self.kernel_scores - uniform, standing.end - standing.start
 
     def of(self, rows: Int64Array) -> "Terms":
         """Return the terms of some intervals, with the reference that all of them make."""
