@@ -210,11 +210,12 @@ def scored_sums(facts: Facts, contests: Sequence[Contest], questions: Questions,
     if _adds_alike(rules) and int(facts.forecasts.counts(questions.code).max(initial=0)) <= SLICE:  # none in slices
         counting = np.flatnonzero(questions.weight > 0)
         chosen = questions if len(counting) == len(questions.code) else questions.take(counting)
-        alike = _first_alike(questions)[counting]
+        every_alike = _first_alike(questions)
+        alike = every_alike[counting]
         with suppress(OverflowError):  # a sum might not fit in its words
             terms = terms_in_chunks(facts, contests, chosen, chunk)
             parts = [_sums_of_terms(part, alike[first : first + len(part.questions.code)]) for first, part in terms]
-            return added(rules, questions, joined_sums([NO_SUMS, *parts]))
+            return _added_alike(every_alike, joined_sums([NO_SUMS, *parts]))
     return summed(rules, questions, scores(facts, contests, questions, chunk))
 
 
@@ -237,11 +238,16 @@ def added(rules: RuleSet, questions: Questions, sums: SummedScores) -> SummedSco
     Nothing is added if each score is divided by the time that it covers, if one may be imputed for another, or if a
     sum might not fit in its words.
     """
+    return _added_alike(_first_alike(questions), sums) if _adds_alike(rules) and len(sums.over) else sums
+
+
+def _added_alike(alike: Int64Array, sums: SummedScores) -> SummedScores:
+    """Return sums added up. alike: of each question, the first that is alike."""
     rows, over = sums
-    if not _adds_alike(rules) or not len(over):
+    if not len(over):
         return sums
     people = int(rows.participant.max()) + 1
-    keys, index = distinct(_first_alike(questions)[rows.question] * people + rows.participant)
+    keys, index = distinct(alike[rows.question] * people + rows.participant)
     totals = Totals(index, np.bincount(index))
     if max(map(largest, (rows.numerator.high, rows.covered))) * int(totals.counts.max()) >> _BITS:
         return sums

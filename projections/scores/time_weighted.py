@@ -282,8 +282,9 @@ def group_questions(questions: Questions) -> QuestionGroups:
     ]
     group_of = np.zeros_like(questions.length)
     for column in columns:  # groups by the first columns rise, and each is divided by the next one
-        values, value_of = distinct(column)
-        _, group_of = distinct(group_of * len(values) + value_of)
+        if (column[1:] != column[:-1]).any():
+            values, value_of = distinct(column)
+            _, group_of = distinct(group_of * len(values) + value_of)
     some = np.empty(int(group_of.max(initial=-1)) + 1, np.int64)
     some[group_of] = np.arange(len(group_of))
     rows = zip(*(column[some].tolist() for column in columns), strict=True)
