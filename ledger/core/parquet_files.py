@@ -499,12 +499,16 @@ def decoded_bytes(array: Any) -> int:
     return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + int(size)
 
 
-def most_decoded_bytes(array: Any) -> int:
-    """Return at least as many bytes as `decoded_bytes`: as if each label were the longest one."""
-    if not _has_labels(array):
-        return int(array.nbytes)
-    longest = _longest_text(array.dictionary)
-    return int(array.indices.nbytes) + int(array.dictionary.nbytes) // _COPIES + len(array) * longest
+def most_decoded_bytes(column: Any) -> int:
+    """Return at least as many bytes as `decoded_bytes` of each chunk: as if each label were the longest one."""
+    if not _has_labels(column):
+        return int(column.nbytes)
+    return sum(
+        int(array.indices.nbytes)
+        + int(array.dictionary.nbytes) // _COPIES
+        + len(array) * _longest_text(array.dictionary)
+        for array in column.chunks
+    )
 
 
 def _longest_text(texts: Any) -> int:
@@ -516,7 +520,8 @@ def _longest_text(texts: Any) -> int:
     begin, count, ends = texts.offset, len(texts), texts.buffers()[1]
     if not count or ends is None:
         return 0
-    return int(np.diff(np.frombuffer(ends, np.int64 if is_large else np.int32)[begin : begin + count + 1]).max())
+    at: Any = np.frombuffer(ends, np.int64 if is_large else np.int32)[begin : begin + count + 1]
+    return int((at[1:] - at[:-1]).max())
 
 
 def _has_labels(array: Any) -> bool:

@@ -49,11 +49,11 @@ def numpy_array(array: Any) -> Any:
 
 def _values(array: Any) -> Any:
     """Return the values of an array; where one is missing, any number."""
-    kind, begin, size = array.type, array.offset, len(array)
-    if pyarrow().types.is_boolean(kind):
+    width, begin, size = array.type.bit_width, array.offset, len(array)
+    if width == 1:
         bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
-        return np.unpackbits(bits, count=begin + size, bitorder="little")[begin:].astype(bool)
-    width = kind.bit_width // 8
+        return np.unpackbits(bits, count=begin + size, bitorder="little")[begin:].view(bool)
+    width //= 8
     return np.frombuffer(array.buffers()[1] or b"", f"i{width}", size if size else 0, begin * width if size else 0)
 
 
@@ -119,6 +119,13 @@ def text_array(sizes: Any, data: bytes, bits: Any = None) -> Any:
     Raises OverflowError: there are more bytes than one array can have.
     """
     return _from_buffers(pyarrow().string(), len(sizes), bits, _ends(sizes), data)
+
+
+def only_labels(labels: Sequence[str]) -> Any:
+    """Return an array of names that has no rows, and a dictionary with these labels."""
+    pa = pyarrow()
+    kind = pa.dictionary(pa.int32(), pa.string())
+    return pa.DictionaryArray.from_buffers(kind, 0, [None, pa.py_buffer(b"")], array_of_texts(labels))
 
 
 @cache

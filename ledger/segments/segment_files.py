@@ -563,10 +563,9 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
     many = sum(file.parquet.metadata.row_group(group).num_rows for group in groups) >= _THREADS_FROM
     whole = [name for name in names if name not in few]
     table = file.parquet.read_row_groups(groups, whole, use_threads=many)
-    columns = {name: table[name] for name in table.schema.names}
-    chunks = [chunk for column in columns.values() for chunk in column.chunks]
-    if few or not sizes.allow(sum(map(most_decoded_bytes, chunks))):
-        for chunk in chunks:
+    columns = dict(zip(table.schema.names, table.columns, strict=True))
+    if few or not sizes.allow(sum(map(most_decoded_bytes, table.columns))):
+        for chunk in (chunk for column in table.columns for chunk in column.chunks):
             sizes.check(total := total + decoded_bytes(chunk))
     for name, count in few.items():
         chunks = []

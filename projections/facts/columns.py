@@ -216,25 +216,25 @@ class Forecasts:
     def rows(self, index: Int64Array | slice) -> "Forecasts":
         """Return these rows; they share the distributions."""
         return Forecasts(
-            self.position[index],
-            self.at[index],
+            _taken(self.position, index),
+            _taken(self.at, index),
             _taken(self.recorded_at, index),
-            self.question[index],
-            self.participant[index],
-            self.made[index],
+            _taken(self.question, index),
+            _taken(self.participant, index),
+            _taken(self.made, index),
             _taken(self.until, index),
             _taken(self.retracted, index),
-            self.start[index],
+            _taken(self.start, index),
             self.chances,
             self.renames,
         )
 
 
-def _taken(column: Int64Array, index: Int64Array | slice) -> Int64Array:
+def _taken(column: Any, index: Int64Array | slice) -> Any:
     """Return these rows of a column, which may be one value that all rows share, as when none has an end."""
-    if isinstance(index, slice) or column.strides != (0,):
-        return column[index]
-    return np.broadcast_to(column[:1], index.shape) if len(column) else column[index]
+    if isinstance(index, slice) or column.strides != (0,) or not len(column):
+        return column[index] if isinstance(index, slice) else column.take(index)  # which is quicker
+    return np.broadcast_to(column[:1], index.shape)
 
 
 class Settlement(NamedTuple):

@@ -364,14 +364,14 @@ def gather_forecasts(facts: Facts, pages: list[ForecastPage]) -> Forecasts:
     Raises Corrupt at a forecast that does not fit its question. They are not laid out; see `outcomes.laid_out`.
     """
     forecasts, lengths = join_pages(pages)
-    opened = int64_array(facts.opened)[forecasts.question]
+    opened = int64_array(facts.opened).take(forecasts.question)
 
     def too_early(row: int) -> str:
         name = short_repr(facts.questions[forecasts.question[row]].question)
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     raise_at_first(forecasts.position, forecasts.position < opened, too_early)
-    codes = np.flatnonzero(np.bincount(forecasts.question, minlength=len(facts.questions)))
+    codes = np.flatnonzero(np.bincount(forecasts.question[run_starts(forecasts.question)]))
     required = {code: _required_numbers(facts.questions[code]) for code in codes.tolist()}
     base = np.zeros(len(facts.questions), np.int64)
     base[codes] = [question.width for question in required.values()]

@@ -13,7 +13,15 @@ from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
-from forecast_ledger.ledger.segments.arrow_arrays import integers, is_valid, labelled, numpy_array, pyarrow, whole
+from forecast_ledger.ledger.segments.arrow_arrays import (
+    integers,
+    is_valid,
+    labelled,
+    numpy_array,
+    only_labels,
+    pyarrow,
+    whole,
+)
 from forecast_ledger.ledger.segments.other_events import other_events, other_pages, provenances
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.projections.core.arrays import Codes, Int64Array
@@ -226,12 +234,11 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
 
 def _codes(column: Any, codes: Codes, position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
-    chunks = column.unify_dictionaries().chunks
-    labels = chunks[0].dictionary.to_pylist()
-    known = np.fromiter(map(codes.codes.get, labels, repeat(-1)), np.int64, len(labels))
-    code: Int64Array = known[np.concatenate([numpy_array(chunk.indices) for chunk in chunks])]
-    if (known < 0).any() and (code < 0).any():
-        row = int(np.argmin(np.where(code < 0, position, NEVER)))
+    known = only_labels(codes.labels)  # the dictionary of all begins with these, so that their numbers are the codes
+    chunks = pyarrow().chunked_array([known, *column.chunks]).unify_dictionaries().chunks
+    code: Int64Array = np.concatenate([numpy_array(chunk.indices) for chunk in chunks], dtype=np.int64)
+    if code.max(initial=-1) >= len(codes.labels):
+        row = int(np.argmin(np.where(code < len(codes.labels), NEVER, position)))
         fault = mismatch(expected[0], f"{short_repr(column[row].as_py())}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return code

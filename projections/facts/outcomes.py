@@ -85,7 +85,7 @@ def widths(facts: Facts, base: Int64Array, question: Int64Array, position: Int64
 
     base: how many a forecast on each question of the log gives while its outcomes do not change.
     """
-    counts = base[question]
+    counts = base.take(question)
     for code, outcomes in facts.changed.items():
         rows = np.flatnonzero(question == code)
         counts[rows] = outcomes.first
