@@ -40,7 +40,7 @@ from tests.support.logs import commands_of, rows, written
 from tests.support.menu import loaded
 from tests.support.oracle import events_of
 from tests.support.paths import DATA, ROOT
-from tests.support.processes import Command
+from tests.support.processes import Command, started
 
 Process = subprocess.Popen[str] | Command
 Done = subprocess.CompletedProcess[str]
@@ -547,23 +547,30 @@ FULL = Path("/dev/full")
 @pytest.mark.parametrize("command", [["table", "LOG", "scores"], ["log", "LOG"], ["show", "LOG", "1", "--raw"]])
 def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str]) -> None:
     """Output to a full disk is an error; if only messages go to a full disk, the command succeeds."""
-    arguments = [*COMMAND, *(logs[0] if each == "LOG" else each for each in command)]
-    with FULL.open("w", encoding="utf-8") as full:
-        done = subprocess.run(
-            arguments, env=HERE, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT
-        )
-        assert_ended_with(done, UNREADABLE, "writing the output failed: No space left on device")
-        done = subprocess.run(
-            arguments, env=HERE, stdout=subprocess.PIPE, stderr=full, text=True, check=False, timeout=TIMEOUT
-        )
+    arguments = [logs[0] if each == "LOG" else each for each in command]
+    done = with_full_disk(arguments, 1)
+    assert_ended_with(done, UNREADABLE, "writing the output failed: No space left on device")
+    done = with_full_disk(arguments, 2)
     assert (done.returncode, done.stdout != "") == (FINE, True)
+
+
+def with_full_disk(arguments: list[str], stream: int) -> Done:
+    """Run a command with stdout (1) or stderr (2) on a full disk; what it writes to the other."""
+    reading, writing = os.pipe()
+    full = os.open(FULL, os.O_WRONLY)
+    process = started(arguments, [full, writing] if stream == 1 else [writing, full])
+    with os.fdopen(reading, encoding="utf-8") as other:
+        text = other.read()
+    process.join(TIMEOUT)
+    assert process.exitcode is not None
+    return Done(arguments, process.exitcode, *(("", text) if stream == 1 else (text, "")))
 
 
 # --- nobody listens
 
 CLOSED = """
 import json, os, sys
-import eventsourcing, jinja2, pandas, pyarrow.compute, pyarrow.parquet, rich.cells, vl_convert
+import eventsourcing, jinja2, pyarrow.compute, pyarrow.parquet, rich.cells
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.storing import kept_states, sqlite
 from forecast_ledger.replay.audit import browse, compare, sampling, trails, verify
@@ -593,6 +600,9 @@ for how, arguments in json.loads(sys.argv[1]):
             os._exit(end.code or 0)
     print(arguments[0], how, os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
+
+
+FEW = ["--as-of", "1"] if LONG == 1 else []  # in a short run, a report without pictures, which take time to draw
 
 
 def printing(log: str, folder: Path) -> list[list[str]]:
@@ -633,7 +643,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["import", str(folder / "out"), str(folder / "copy.db")],
         ["seal", log, str(folder / "segments")],
         ["follow", log, str(folder / "tables.db"), "--once"],
-        ["report", log, str(folder / "report.html"), "--contest", "plain"],
+        ["report", log, str(folder / "report.html"), *FEW],
         ["plot", log, "board", str(folder / "board.json"), "--contest", "plain"],
         ["what-if", log, str(commands), "--show", "standing"],
         ["help"],
@@ -669,10 +679,10 @@ def test_refusals_that_nobody_reads_do_not_end_an_append(tmp_path: Path) -> None
     (tmp_path / "file.jsonl").write_bytes(NEW * 11_000 + good)
     read_end, write_end = os.pipe()
     os.close(read_end)
-    with os.fdopen(write_end, "wb") as pipe:
-        arguments = [*COMMAND, "append", str(log), str(tmp_path / "file.jsonl")]
-        done = subprocess.run(arguments, env=HERE, stdout=subprocess.PIPE, stderr=pipe, check=False, timeout=TIMEOUT)
-    assert (done.returncode, len(events_of(str(log)))) == (FINDINGS, 34)
+    arguments = ["append", str(log), str(tmp_path / "file.jsonl")]
+    process = started(arguments, [os.open(os.devnull, os.O_WRONLY), write_end])
+    process.join(TIMEOUT)
+    assert (process.exitcode, len(events_of(str(log)))) == (FINDINGS, 34)
 
 
 # --- damaged
