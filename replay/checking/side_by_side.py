@@ -94,13 +94,15 @@ class _Surroundings(NamedTuple):
 _reader: list[Reader] = []  # in a process of the pool
 
 
-def verified_beginning(source: Log, store: StoredLog, audit: Audit, *, files: bool) -> Beginning | None:
-    """Verify a log up to its present end by a process for each processor.
+def verified_beginning(
+    source: Log, store: StoredLog, audit: Audit, *, files: bool, side_by_side: bool = True
+) -> Beginning | None:
+    """Verify a log up to its present end by a process for each processor; by this one alone, unless side_by_side.
 
     None if anything is in doubt, if the log is short or read up to a cut, if others cannot read it, or if there is one
-    processor, unless the log is in segments, whose columns are quicker to check. files: check the store's own files.
+    process, unless the log is in segments, whose columns are quicker to check. files: check the store's own files.
     """
-    processes, end = processors(), store.newest() if source.as_of is None else 0
+    processes, end = processors() if side_by_side else 1, store.newest() if source.as_of is None else 0
     if end < MANY or (processes == 1 and not is_folder(source.location)):
         return None
     try:

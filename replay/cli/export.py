@@ -193,7 +193,7 @@ def restore(exported: str, log: str, name: str, view: View) -> None:
     require_columns(view, IMPORTED)
     try:
         with progress("imported") as on_progress:
-            appended = restored(exported, log, name, on_progress)
+            appended = restored(exported, log, name, on_progress, side_by_side=True)
     except FileExistsError as error:
         fail(f"{log}: {error}", USAGE)
     manifest = read_manifest(folder_at(exported))

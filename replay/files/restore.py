@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import file_digest
 from itertools import chain, islice
 from os import PathLike
@@ -24,6 +24,7 @@ from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenErro
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.replay.checking.side_by_side import verified_beginning
 from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS, StoredEvents, export_tables
 from forecast_ledger.replay.files.manifest import (
     SEGMENTS,
@@ -35,7 +36,7 @@ from forecast_ledger.replay.files.manifest import (
     open_table,
     read_manifest,
 )
-from forecast_ledger.replay.reading.log import OnProgress
+from forecast_ledger.replay.reading.log import Log, OnProgress
 from forecast_ledger.replay.reading.replay import Replay
 
 ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
@@ -48,14 +49,17 @@ def restore(
     location: str | PathLike[str],
     name: str = "main",
     on_progress: OnProgress = lambda _: None,
+    *,
+    side_by_side: bool = False,
 ) -> int:
     """Append the rows of an export, or of a folder of segments, that a ledger does not have; return their number.
 
     export: also the URL of a folder of segments. The whole export is checked before anything is written, and each
-    command is decided again, as in `verify`. An interrupted import can be run again. Raises, first that applies:
-    Refused (the name is not an id), Unavailable (the export is not complete, or the store cannot be opened), Corrupt
-    (the exported log), FileExistsError (the ledger is the export's own file, or not the beginning of the export),
-    Conflict (another process is writing).
+    command is decided again, as in `verify`. An interrupted import can be run again. side_by_side: many rows of
+    segments are checked by every processor; only for a program whose main module can be imported again. Raises, first
+    that applies: Refused (the name is not an id), Unavailable (the export is not complete, or the store cannot be
+    opened), Corrupt (the exported log), FileExistsError (the ledger is the export's own file, or not the beginning of
+    the export), Conflict (another process is writing).
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import commands, export, open_ledger, restore
@@ -73,10 +77,12 @@ def restore(
         raise FileExistsError("this is the export itself; name another file for the ledger")
     if manifest.format in FILE_FORMATS:  # the file of events last, because its rows say where it was changed
         _check_digests(export, [part for name, part in manifest.tables.items() if name != "events"])
-    with closing(_check_rows(export, manifest)) as checked:
-        audit = Audit()
-        facts = from_log.facts(audit.pages(checked, cut=not manifest.whole))
-    _check_files(export, manifest, facts)
+    audit = _checked_segments(export, manifest, side_by_side=side_by_side) if manifest.format == SEGMENTS else None
+    if audit is None:
+        with closing(_check_rows(export, manifest)) as checked:
+            audit = Audit()
+            facts = from_log.facts(audit.pages(checked, cut=not manifest.whole))
+        _check_files(export, manifest, facts)
     if not manifest.whole and (audit.is_cut or manifest.format != SEGMENTS):
         remedy = "seal the log again" if manifest.format == SEGMENTS else "export the log as of an earlier position"
         raise Unavailable(f"{redacted(export)}: the export ends in the middle of a command; {remedy}")
@@ -92,6 +98,17 @@ def restore(
             last, *_ = batch[-1]
             on_progress(last)
     return last - there.position
+
+
+def _checked_segments(export: Path, manifest: Manifest, *, side_by_side: bool) -> Audit | None:
+    """Check all rows and files of many segments, and return the audit of their commands; None if any is in doubt."""
+    source = Log(str(export), manifest.ledger)
+    with source.opened() as store, suppress(Corrupt):  # whoever reads row after row says where
+        begun = verified_beginning(source, store, Audit(), files=True, side_by_side=side_by_side)
+        if begun is not None and begun.rows.last == (manifest.log_position, manifest.log_digest):
+            from_log.facts_after(begun.facts, begun.columns, begun.audit.pages(iter(()), cut=not manifest.whole))
+            return begun.audit
+    return None
 
 
 def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:

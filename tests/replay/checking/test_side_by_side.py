@@ -14,6 +14,8 @@ import pytest
 from msgspec import UNSET, json, structs
 
 from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
+from forecast_ledger.ledger.core.parquet_files import BYTES
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -27,7 +29,12 @@ from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.checked_parts import CheckedPart
 from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
 from forecast_ledger.replay.engines import pool
+from forecast_ledger.replay.files import restore as restoring
+from forecast_ledger.replay.files.manifest import Manifest
+from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.log import Log
+from tests.ledger.segments.test_footer_check import changed as changed_footer
+from tests.ledger.segments.test_footer_check import of_statistics
 from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
 from tests.support.forging import in_first_form
 from tests.support.forging import written as forged
@@ -48,6 +55,7 @@ from tests.support.given import (
     withdrawal,
 )
 from tests.support.logs import commands_of, log_fixture, recorded, written
+from tests.support.logs import rows as rows_of
 from tests.support.processes import forking
 
 Change = Callable[[list[Recorded], int], list[Recorded]]
@@ -441,3 +449,64 @@ def test_an_edited_file_of_a_segment_is_found(tmp_path: Path, begun: list[Beginn
         assert not same(folder)
         file.write_bytes(content)
     assert begun == [None] * 3
+
+
+# --- Imports of segments, which are checked so too.
+
+
+def imported(folder: Path, copy: Path, *, several: bool = True) -> Any:
+    """The rows of an imported folder; or how it is refused, after which there is no ledger."""
+    try:
+        restore(folder, copy, side_by_side=several)
+    except LedgerError as error:
+        assert not copy.exists()
+        return type(error), str(error)
+    return rows_of(str(copy))
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_forged_segments_are_refused_as_when_every_row_is_read(
+    tmp_path: Path, change: Change, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first damage, in the same words, and nothing is imported."""
+    path = forged(tmp_path / "log.db", change(recorded(FORECASTS), 10))
+    folder = in_segments(path, tmp_path / "s", 9)
+    found = imported(folder, tmp_path / "copy.db")
+    monkeypatch.setattr(side_by_side, "MANY", 1 << 18)
+    assert imported(folder, tmp_path / "other.db") == found
+    assert not begun
+
+
+def test_segments_are_imported_without_reading_every_row(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row after row is read only if something is wrong, such as a byte of a file that no row is made of."""
+    path = written(tmp_path / "log.db", OF_ALL_FORMS, at=micros(19))
+    folder, read, check_rows = in_segments(path, tmp_path / "s", 20), list[Path](), restoring._check_rows
+
+    def noted(export: Path, manifest: Manifest) -> Any:
+        read.append(export)
+        return check_rows(export, manifest)
+
+    monkeypatch.setattr(restoring, "_check_rows", noted)
+    for several in (True, False):
+        assert imported(folder, tmp_path / f"{several}.db", several=several) == rows_of(str(path))
+    assert not read + begun
+    for file in sorted(folder.glob("*.parquet")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+        kind, said = imported(folder, tmp_path / "copy.db")
+        assert kind is Corrupt
+        assert file.name in said
+        file.write_bytes(content)
+    assert read
+
+
+def test_a_footer_that_misleads_readers_is_found(tmp_path: Path, begun: list[Beginning | None]) -> None:
+    """Every row and every digest is right, that of the file too: a statistic of its columns is not."""
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+    changed_footer(folder, of_statistics("claimed_at", f6=(BYTES, bytes(8))))
+    assert not same(folder)
+    kind, said = imported(folder, tmp_path / "copy.db")
+    assert (kind, begun) == (Corrupt, [None])
+    assert "claimed_at" in said
