@@ -52,6 +52,7 @@ NO_LIMIT = 1 << 62
 _MINUTE = 60 * 10**6  # µs
 _OfConsensus = tuple[Int64Array, ...]  # twice its probability, and its kernel score, in each step; () if not scored
 CHUNK = 1 << 15  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
+UNCOMPARED = 4  # times as many are, where nothing is compared over time, as each needs fewer numbers
 
 
 class _Scored(NamedTuple):
@@ -78,6 +79,8 @@ def terms_in_chunks(
     """
     rules = contests[0].opened.rules
     scored = _Scored(facts, contests, shown_references(rules))
+    if REFERENCES[rules.reference].compared is None and not scored.shown:
+        chunk *= UNCOMPARED
     sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
     largest = NO_LIMIT if slice_size else LARGEST_COUNT - 1
@@ -206,9 +209,12 @@ def _kernels(
     question = standing.question
     chance, scores = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in forms(rules):
-        rows = _on(questions.form == form, question)
+        of_form = questions.form == form
+        if not of_form.any():
+            continue
+        rows = _on(of_form, question)
         if form != QUANTILES:
-            happened = _on((questions.form == form) & (questions.outcome >= 0), question)
+            happened = _on(of_form & (questions.outcome >= 0), question)
             outcome, bins = (spread(column, question[happened]) for column in (questions.outcome, questions.bins))
             chance[happened] = forecasts.chance(standing.row[happened], outcome, bins)
         kernel = KERNELS[name]

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from io import BytesIO
-from multiprocessing.context import BaseContext
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,6 +42,9 @@ from forecast_ledger.projections.tables.question_parts import (
 from forecast_ledger.projections.trading.account_histories import Selection
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts, read_forecasts_on
 from forecast_ledger.replay.engines.pool import processors, start
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
 # --- Tasks: questions whose forecasts are read and scored together, by any process that has the frame of the log.
 
@@ -301,7 +303,7 @@ def _in_order(
 
 
 def processes(
-    shared: Shared, tasks: Iterable[Task], count: int = 0, context: BaseContext | None = None
+    shared: Shared, tasks: Iterable[Task], count: int = 0, context: "BaseContext | None" = None
 ) -> Generator[QuestionPart, None, None]:
     """Score tasks in other processes, each of which gets what tasks share once.
 
