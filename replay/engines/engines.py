@@ -95,7 +95,7 @@ def task_size(frame: LogFrame, engine: "Engine") -> int:
     Larger tasks read fewer row groups twice; each processor has several.
     """
     of_processor = int(frame.frame.counts.sum()) // {"local": 1, "spark": _MANY_PROCESSORS}.get(engine, processors())
-    size = max(FORECASTS, min(of_processor // _TASKS, 2 * FORECASTS), _OF_EACH * len(frame.sealed.segments))
+    size = max(FORECASTS, of_processor // _TASKS, _OF_EACH * len(frame.sealed.segments))
     return min(size, 4 * FORECASTS)
 
 
