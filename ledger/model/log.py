@@ -29,7 +29,7 @@ _POSITION, _RECORDED_AT, IMPORTED, NORMAL = '{"position":', ',"recorded_at":', '
 _COMMAND_ID, _COMMAND, _PREVIOUS, _EVENT = ',"command_id":', ',"command":"', '","previous":"', '","event":'
 PROVENANCE = ',"provenance":'
 _DIGEST, _END = ',"digest":"', '"}'
-_BEFORE_DIGEST, _AFTER_DIGEST = _DIGEST.encode(), _END.encode()
+_BEFORE_EVENT, _BEFORE_DIGEST, _AFTER_DIGEST = _EVENT.encode(), _DIGEST.encode(), _END.encode()
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
 _LAST = -len(_AFTER_DIGEST)
@@ -320,7 +320,7 @@ def with_quotes(event: str, quotes: str) -> str:
 
 def canonical_end(recorded: Recorded) -> bytes:
     """Return the end of a row whose event has the canonical JSON: all that follows the digest of the row before."""
-    return _EVENT.encode() + _encode(recorded.event) + digest_bytes(recorded.digest)
+    return _BEFORE_EVENT + _encode(recorded.event) + _BEFORE_DIGEST + recorded.digest.encode() + _AFTER_DIGEST
 
 
 def encode_row(recorded: Recorded) -> bytes:

@@ -245,7 +245,7 @@ class _Unwritten:
         records = log.unseal(rows, self.end)
         self.parts.append(to_columns(rows, records))
         self.starts.append(self.end)
-        self.digests += b"".join(bytes.fromhex(recorded.digest) for recorded in records)
+        self.digests += bytes.fromhex("".join([recorded.digest for recorded in records]))
         self.end = Checkpoint(records[-1].position, records[-1].digest)
         self.rows += len(rows)
 

@@ -242,7 +242,7 @@ def _frame(records: Sequence[Recorded]) -> list[Any]:
 def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
     """Return the columns of forecasts and withdrawals, question after question in order of ids."""
     made: list[Any] = [recorded.event for recorded in records]
-    forms = [next((form for form in _FORMS if getattr(event, form, ())), None) for event in made]
+    forms = [_form_of(event) for event in made]
     attested = [getattr(event, "attestation", None) for event in made]
     columns = [
         *_frame(records),
@@ -261,9 +261,15 @@ def _forecasts(records: Sequence[Recorded], schema: Any) -> Any:
     return _by_question(pyarrow().Table.from_arrays(columns, schema=schema))
 
 
+def _form_of(event: Any) -> str | None:
+    """Return the field that has the numbers of a forecast; None of a withdrawal."""
+    is_plain = type(event) is events.ForecastMade and event.probabilities
+    return _FORMS[0] if is_plain else next((form for form in _FORMS if getattr(event, form, ())), None)
+
+
 def _has_columns(event: Any) -> bool:
     """Return whether a forecast or a withdrawal has only what the columns of forecasts have."""
-    return getattr(event, "points", None) is None and getattr(event, "normalized", None) is None
+    return type(event) is not events.ForecastMade or (event.points is None and event.normalized is None)
 
 
 def _within_64_bits(event: Any) -> bool:
