@@ -7,6 +7,7 @@ questions is in a temporary file.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import shake_256
+from operator import mul
 from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,7 @@ RECENT = 2**12  # commands that are held by id
 PAGE = 500  # rows that are read at once
 _HASHED = 200  # characters of an id, which has no more
 AT_ONCE = 2**14  # ids that are hashed together
+FEW = 16  # commands; fewer are looked up one by one
 # Returns up to so many rows after a log position, as `StoredLog.read` does.
 ReadRows = Callable[[int, int], Sequence[bytes]]
 
@@ -83,6 +85,10 @@ class CommandIndex:
         import numpy as np  # noqa: PLC0415 - short logs do without
 
         return np.frombuffer(shake_256(self.seed).digest(8 * _HASHED), "<u8") | np.uint64(1)
+
+    @cached_property
+    def _integer_factors(self) -> list[int]:
+        return [*map(int, self._factors)]
 
     def hashed(self, ids: Sequence[str]) -> HashedIds:
         """Hash ids, and sort their hashes: sorted hashes are found much faster.
@@ -144,6 +150,8 @@ class CommandIndex:
             return {}
         import numpy as np  # noqa: PLC0415 - short logs do without
 
+        if not isinstance(ids, HashedIds) and len(ids) < FEW:
+            return dict(_read_commands(sorted(self._places(ids)), read))
         wanted, hashes, order = ids if isinstance(ids, HashedIds) else self.hashed(ids)
         candidates: list[tuple[int, str]] = []
         for run, positions in self.runs:
@@ -153,9 +161,21 @@ class CommandIndex:
                 candidates += [(position, command_id) for position in positions[begins[index] : end].tolist()]
         return dict(_read_commands(sorted(candidates), read))
 
+    def _places(self, ids: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yield the log positions at which each of a few ids may be, one by one: NumPy's calls are for many."""
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        for command_id in ids:
+            hashed = np.uint64(sum(map(mul, map(ord, command_id), self._integer_factors)) % 2**64)
+            for run, positions in self.runs:
+                begin = run.searchsorted(hashed)
+                if begin < len(run) and run[begin] == hashed:
+                    end = run.searchsorted(hashed, "right")
+                    yield from ((position, command_id) for position in positions[begin:end].tolist())
+
     def are_many(self, count: int) -> bool:
-        """Return whether there are older commands, or would be after so many more."""
-        return bool(self.runs) or count > RECENT
+        """Return whether so many new commands are better hashed together than kept as recent ones."""
+        return count >= FEW and (bool(self.runs) or count > RECENT)
 
 
 def _read_commands(candidates: list[tuple[int, str]], read: ReadRows) -> Iterator[tuple[str, RecordedCommand]]:

@@ -27,8 +27,9 @@ MARKETS = [f"market {number}" for number in range(9)]
 
 @pytest.fixture(autouse=True)
 def _few_are_recent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three commands are recent, and two rows are read at once, so that short logs have all cases."""
+    """Three commands are recent and many, and two rows are read at once, so that short logs have all cases."""
     monkeypatch.setattr(writer_state, "RECENT", 3)
+    monkeypatch.setattr(writer_state, "FEW", 3)
     monkeypatch.setattr(writer_state, "PAGE", 2)
 
 
@@ -151,6 +152,17 @@ def test_ids_of_one_hash_are_told_apart_by_the_log() -> None:
             index.settle()
         assert {*index.runs[0][0].tolist()} == {0}
         assert index.recent | index.older([*known, "another"], ledger._store.read) == known
+        alone = [index.older([each], ledger._store.read) for each in (*known, "another")]
+        assert index.recent | {found: command for each in alone for found, command in each.items()} == known
+
+
+@pytest.mark.parametrize("command_id", ["c", "", "ab", "ba", "é😀", "x" * 200, "y" * 300, "\ud800", "\0a"])
+def test_an_id_is_found_alone_as_it_is_among_many(command_id: str) -> None:
+    """Both ways compute one hash, whatever characters an id has."""
+    index = CommandIndex()
+    index.add(index.hashed(["a", "b", command_id, "d"]), np.arange(1, 5, dtype=np.uint64))
+    assert [*index._places([command_id])] == [(3, command_id)]
+    assert [*index._places(["unknown"])] == []
 
 
 def test_other_content_under_an_older_id_is_refused() -> None:
