@@ -5,17 +5,24 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Never
+from typing import Any, NamedTuple, Never
+
+import numpy as np
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import TAGS, ForecastMade, ForecastWithdrawn
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_texts,
     compute_functions,
     integers,
+    labelled,
+    log_order,
     numpy_array,
+    pyarrow,
+    row_numbers,
     whole,
 )
 from forecast_ledger.ledger.segments.segment_columns import (
@@ -49,6 +56,24 @@ class SegmentPart(NamedTuple):
     before: Checkpoint
     columns: SegmentColumns
     rows: list[bytes]
+
+    def order(self) -> Any:
+        """Return which row of the columns, those of forecasts first, is next in the log; shape (n,)."""
+        return log_order(np.concatenate([integers(table["position"]) for table in self.columns.rows]))
+
+    def command_ids(self) -> list[str]:
+        """Return the ids of the commands of the rows."""
+        ids = pyarrow().concat_arrays([whole(table["command_id"]) for table in self.columns.rows])
+        return list(ids.take(row_numbers(self.order())).to_pylist())
+
+    def types(self) -> list[str]:
+        """Return the types of the events of the rows."""
+        made, (labels, label) = (
+            numpy_array(whole(self.columns.forecasts["made"])),
+            labelled(self.columns.others["type"]),
+        )
+        tags = [TAGS[ForecastWithdrawn], TAGS[ForecastMade], *labels]
+        return [tags[number] for number in np.concatenate([made, label + 2])[self.order()].tolist()]
 
 
 class SegmentRows(Rows):

@@ -17,13 +17,10 @@ from forecast_ledger.ledger.model.log import Checkpoint, fingerprints
 from forecast_ledger.ledger.segments.arrow_arrays import (
     integers,
     is_valid,
-    log_order,
     numpy_array,
-    pyarrow,
     row_numbers,
     whole,
 )
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.segment_rows import SegmentPart
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
@@ -41,18 +38,17 @@ class _Frame(NamedTuple):
     command_ids: list[str]
 
     @classmethod
-    def of(cls, columns: SegmentColumns, first: int) -> "_Frame | None":
-        """Return the frame of rows from a log position on; None if there is a gap, or their times are wrong."""
-        position = np.concatenate([integers(table["position"]) for table in columns.rows])
-        order = log_order(position)
+    def of(cls, part: SegmentPart) -> "_Frame | None":
+        """Return the frame of the rows of a part; None if there is a gap, or their times are wrong."""
+        columns, first = part.columns, part.before.position + 1
+        position, order = np.concatenate([integers(table["position"]) for table in columns.rows]), part.order()
         recorded_at = np.concatenate([integers(table["recorded_at"]) for table in columns.rows])[order]
         imported = np.concatenate([numpy_array(whole(table["imported"])) for table in columns.rows])[order]
-        ids = pyarrow().concat_arrays([whole(table["command_id"]) for table in columns.rows])
         if (position[order] != np.arange(first, first + len(order))).any() or (np.diff(recorded_at) < 0).any():
             return None
         if (np.diff(imported.astype(np.int8)) > 0).any():
             return None
-        return cls(order, recorded_at, imported, ids.take(row_numbers(order)).to_pylist())
+        return cls(order, recorded_at, imported, part.command_ids())
 
     def alone(self) -> BoolArray:
         """Return which rows, as ordered by the columns, are alone in their command; never the first and the last."""
@@ -85,7 +81,7 @@ def checked_columns(reader: Reader, after: int, end: int) -> CheckedPart | None:
     participants, pages, started = Codes(), list[CheckedPage](), ""
     last, count = log.START, after if imported else 0
     for part in reader.segments.parts(after, end):
-        frame = _Frame.of(part.columns, part.before.position + 1)
+        frame = _Frame.of(part)
         if frame is None or frame.recorded_at[0] < recorded_at:
             return None
         if frame.imported[0] and count < part.before.position:

@@ -20,11 +20,12 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.database import NewRow
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.replay.checking.side_by_side import verified_beginning
+from forecast_ledger.replay.checking.side_by_side import PART, verified_beginning
 from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS, StoredEvents, export_tables
 from forecast_ledger.replay.files.manifest import (
     SEGMENTS,
@@ -77,10 +78,10 @@ def restore(
         raise FileExistsError("this is the export itself; name another file for the ledger")
     if manifest.format in FILE_FORMATS:  # the file of events last, because its rows say where it was changed
         _check_digests(export, [part for name, part in manifest.tables.items() if name != "events"])
-    audit = _checked_segments(export, manifest, side_by_side=side_by_side) if manifest.format == SEGMENTS else None
-    if audit is None:
+    segments = _checked_segments(export, manifest, side_by_side=side_by_side) if manifest.format == SEGMENTS else None
+    audit = segments or Audit()
+    if segments is None:
         with closing(_check_rows(export, manifest)) as checked:
-            audit = Audit()
             facts = from_log.facts(audit.pages(checked, cut=not manifest.whole))
         _check_files(export, manifest, facts)
     if not manifest.whole and (audit.is_cut or manifest.format != SEGMENTS):
@@ -90,13 +91,15 @@ def restore(
         with closing(exported_pages(export, manifest)) as read:
             there = _check_beginning(read, store)
         last = there.position
-        for batch in _batches(export, manifest, there):
-            try:
-                store.append(batch)
-            except TakenError:
-                raise Conflict(f"log position {batch[0][0]} was taken by another writer during the import") from None
-            last, *_ = batch[-1]
-            on_progress(last)
+        with closing((_rows_after if segments is None else _segment_rows_after)(export, manifest, there)) as rows:
+            for batch in _batches(rows):
+                try:
+                    store.append(batch)
+                except TakenError:
+                    taken = f"log position {batch[0][0]} was taken by another writer during the import"
+                    raise Conflict(taken) from None
+                last, *_ = batch[-1]
+                on_progress(last)
     return last - there.position
 
 
@@ -227,22 +230,43 @@ def _check_beginning(pages: Iterator[list[bytes]], store: StoredLog) -> Checkpoi
     return Checkpoint(position, log.stated_digest(row)) if row else log.START
 
 
-def _batches(export: Path, manifest: Manifest, after: Checkpoint) -> Iterator[list[NewRow]]:
-    """Return the rows after a checkpoint, with their types; all rows of a command are in one batch. Raises Corrupt."""
-    batch, command, skipped = list[NewRow](), "", after.position
+def _batches(rows: Iterator[tuple[str, NewRow]]) -> Iterator[list[NewRow]]:
+    """Return rows, each with the id of its command, in batches; all rows of a command are in one batch."""
+    batch, command = list[NewRow](), ""
+    for command_id, row in rows:
+        if len(batch) >= ROWS_PER_TRANSACTION and command_id != command:
+            yield batch
+            batch = []
+        command = command_id
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _rows_after(export: Path, manifest: Manifest, after: Checkpoint) -> Generator[tuple[str, NewRow], None, None]:
+    """Return the rows after a checkpoint, with their types, each with the id of its command. Raises Corrupt."""
+    skipped = after.position
     with closing(exported_pages(export, manifest)) as read:
         for rows in read:
             page, skipped = log.unseal(rows[skipped:], after), max(skipped - len(rows), 0)
             for row, recorded in zip(rows[len(rows) - len(page) :], page, strict=True):
-                if len(batch) >= ROWS_PER_TRANSACTION and recorded.command_id != command:
-                    yield batch
-                    batch = []
-                command = recorded.command_id
-                batch.append((recorded.position, TAGS[type(recorded.event)], row))
+                yield recorded.command_id, (recorded.position, TAGS[type(recorded.event)], row)
             if page:
                 after = Checkpoint(page[-1].position, page[-1].digest)
-    if batch:
-        yield batch
+
+
+def _segment_rows_after(
+    export: Path, manifest: Manifest, after: Checkpoint
+) -> Generator[tuple[str, NewRow], None, None]:
+    """Return what `_rows_after` does of segments that were checked: types and commands are read from their columns."""
+    with closing(SegmentRows(export, manifest.ledger)) as segments:
+        while after.position < manifest.log_position:
+            for part in segments.parts(after.position, min(after.position + PART, manifest.log_position)):
+                if part.before != after:
+                    raise Corrupt(after.position + 1, f"{redacted(export)}: the segments have changed", "digests")
+                position = range(after.position + 1, after.position + 1 + len(part.rows))
+                yield from zip(part.command_ids(), zip(position, part.types(), part.rows, strict=True), strict=True)
+                after = Checkpoint(position[-1], log.stated_digest(part.rows[-1]))
 
 
 def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
