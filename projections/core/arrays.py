@@ -1,6 +1,7 @@
 """Arrays of 64-bit integers: their quotients rounded half-even, order, runs and distinct values; codes for ids."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -77,7 +78,7 @@ class Codes:
 
 
 _DIGIT = 16  # bits of a key that NumPy sorts by counting
-_FEW = 512  # fewer keys than this are sorted faster by comparison
+_FEW, _MANY = 512, 4096  # fewer keys are sorted faster by comparison; as many are worth a part of their own
 
 
 def run_starts(*keys: Int64Array) -> Int64Array:
@@ -174,6 +175,25 @@ def stable_order(key: Int64Array) -> Int64Array:
     both = (key - least << bits) | np.arange(len(key))
     both = np.sort(both.astype(np.uint32)).astype(np.int64) if size <= 32 else np.sort(both)
     return both & ((1 << bits) - 1)
+
+
+def order_by_two(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the stable order of rows by two columns, neither below 0, and a key of both for each row, in that order.
+
+    Where the first one rises, parts of it are ordered one after the other, so that their keys have few bits.
+
+    >>> [array.tolist() for array in order_by_two(np.array([0, 0, 1, 1]), np.array([2, 1, 1, 1]))]
+    [[1, 0, 2, 3], [1, 2, 4, 4]]
+    """
+    width = int(second.max(initial=0)) + 1
+    key, most = first * width + second, int(first.max(initial=0)) + 1
+    size = (1 << _DIGIT) // width  # of the first column, in a part
+    if size * len(key) < _MANY * most or (first[1:] < first[:-1]).any():
+        order = stable_order(key)
+    else:
+        limits = [*np.searchsorted(first, np.arange(0, most, size)).tolist(), len(key)]
+        order = np.concatenate([stable_order(key[begin:end]) + begin for begin, end in pairwise(limits)])
+    return order, key[order]
 
 
 def distinct(key: Int64Array) -> tuple[Int64Array, Int64Array]:

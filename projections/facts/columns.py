@@ -15,7 +15,14 @@ from forecast_ledger.ledger.model.events import ParticipantEnrolled
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import LEVELS, Level
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array, index_where, spread, stable_order
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Codes,
+    Int64Array,
+    index_where,
+    order_by_two,
+    spread,
+)
 from forecast_ledger.projections.facts.accounts import Books
 
 # --- Other ids of participants: as whose each forecast counts, as of a log position.
@@ -519,7 +526,7 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
 
     opens, ends: µs, shape (questions,).
     """
-    order, key = _in_log_order(forecasts)
+    order, key = order_by_two(forecasts.question, forecasts.participant)
     question, at = forecasts.question[order], forecasts.at[order]
     end = np.minimum(spread(ends, question), _taken(forecasts.until, order))
     replaced = np.flatnonzero(key[1:] == key[:-1])
@@ -555,7 +562,7 @@ def spans(forecasts: Forecasts, grace: Int64Array, opens: Int64Array, ends: Int6
     question claim no instant before that of the one before. grace: the end of the grace period that ends each, µs,
     NEVER if none does, shape (n,). opens, ends: as for `intervals`.
     """
-    order, key = _in_log_order(forecasts)
+    order, key = order_by_two(forecasts.question, forecasts.participant)
     question, at, made = forecasts.question[order], forecasts.at[order], forecasts.made[order]
     following, replaces = np.full(len(order), NEVER), np.zeros(len(order), bool)
     following[:-1] = np.where(key[1:] == key[:-1], at[1:], NEVER)
@@ -568,14 +575,6 @@ def spans(forecasts: Forecasts, grace: Int64Array, opens: Int64Array, ends: Int6
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Spans((made & (start < end))[back], start[back], end[back], ending[back])
-
-
-def _in_log_order(forecasts: Forecasts) -> tuple[Int64Array, Int64Array]:
-    """Return the rows by question and participant, in log order within these, and a key of the two for each."""
-    people = int(forecasts.participant.max()) + 1 if len(forecasts.participant) else 1
-    key = forecasts.question * people + forecasts.participant
-    order = stable_order(key)
-    return order, key[order]
 
 
 def _earliest_after(key: Int64Array, at: Int64Array) -> Int64Array:

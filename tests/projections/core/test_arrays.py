@@ -1,12 +1,15 @@
 """Arrays rounded half-even, compared with single quotients and with fractions."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.projections.core import arrays
 from forecast_ledger.projections.core.arrays import (
     Totals,
     distinct,
@@ -65,6 +68,25 @@ def test_keys_are_ordered_as_a_stable_sort_does(keys: list[int], more: int) -> N
     assert stable_order(int64_array(every)).tolist() == right
     in_order = sorted(every)
     assert stable_order(int64_array(in_order)).tolist() == [*range(len(every))]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0, 1, 2, 4_000, 30_000, 70_000])), max_size=60),
+    st.booleans(),
+    st.sampled_from([1, 4_096]),
+)
+@example([(0, 30_000), (0, 1), (9, 0), (9, 0), (0, 0), (0, 0)], False, 1)
+@example([(0, 30_000), (0, 1), (9, 0), (9, 0), (0, 0), (0, 0)], True, 1)
+def test_rows_are_ordered_by_two_columns(rows: list[tuple[int, int]], rises: bool, many: int) -> None:
+    """Equal rows keep their order, whether all are ordered together or some at a time."""
+    both = np.array(sorted(rows, key=lambda row: row[0]) if rises else rows, np.int64).reshape(-1, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "_MANY", many)
+        order, key = arrays.order_by_two(both[:, 0], both[:, 1])
+    expected = sorted(range(len(both)), key=lambda row: tuple(both[row]))
+    assert order.tolist() == expected
+    pairs = [tuple(both[row]) for row in expected]
+    assert (key[1:] == key[:-1]).tolist() == [one == other for one, other in pairwise(pairs)]
 
 
 @given(KEYS)
