@@ -516,16 +516,16 @@ def check_forecasts(
 
 def _check_numbers(forecasts: Forecasts, lengths: Int64Array, questions: Mapping[int, RequiredNumbers]) -> None:
     """Check that the numbers of each forecast are those that its question can have. Raises Corrupt."""
-    chances, bounds = forecasts.chances, [(question.least, question.greatest) for question in questions.values()]
+    chances, kinds = forecasts.chances, {*questions.values()}
     if not len(chances):
         return
-    lows, highs = zip(*bounds, strict=True)
-    if max(lows) <= chances.min() and chances.max() <= min(highs):
+    if max(kind.least for kind in kinds) <= chances.min() and chances.max() <= min(kind.greatest for kind in kinds):
         return
     made = index_where(lengths > 0)
     position, starts, codes = forecasts.position[made], forecasts.start[made], forecasts.question[made]
     index = np.searchsorted(int64_array([*questions]), codes)
-    least, greatest = int64_array(lows)[index], int64_array(highs)[index]
+    least = int64_array([question.least for question in questions.values()])[index]
+    greatest = int64_array([question.greatest for question in questions.values()])[index]
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 
     def texts(row: int, *numbers: np.int64) -> list[str]:

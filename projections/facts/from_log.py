@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain, compress, pairwise
 from operator import attrgetter
 from typing import Any
@@ -352,10 +353,15 @@ def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
     """Return the numbers that a question requires of a forecast."""
     span = question.range
     if span is None:
-        return RequiredNumbers(width(question), PROBABILITY, PROBABILITY)
+        return _required_shares(len(question.outcomes))
     if span.measures:
         return RequiredNumbers(width(question), LARGEST_MEASURE, 10**span.decimals)
     return RequiredNumbers(width(question), CUMULATIVE, CUMULATIVE)
+
+
+@lru_cache
+def _required_shares(outcomes: int) -> RequiredNumbers:
+    return RequiredNumbers(outcomes, PROBABILITY, PROBABILITY)
 
 
 def gather_forecasts(facts: Facts, pages: list[ForecastPage]) -> Forecasts:

@@ -379,8 +379,11 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     if has_many_sums(facts, questions, frame.frame.counts):
         wanted |= {BOUNDS}
     division = divide(frame, forecasts or task_size(frame, engine)) if wanted else []
+    undivided = engine == "local" and len(division) == 1 and not forecasts
 
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
+        if undivided:
+            return [score(replace(facts, held=frame.forecasts_on(every)), wanted)]
         return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
 
     results = finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS})), questions)
