@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.projections.core.arrays import Codes
@@ -14,10 +15,12 @@ from forecast_ledger.projections.facts.columns import (
     Facts,
     Settlement,
     join_pages,
+    named_tuples,
 )
 from forecast_ledger.projections.facts.quotes import Quotes
 
 _Value = TypeVar("_Value")
+_Row = TypeVar("_Row", bound=Entry | Settlement)
 _NO_FORECASTS, _ = join_pages([])
 _Closing = tuple[int, int, int]  # see `Facts.closings`
 
@@ -66,17 +69,15 @@ class FactsByQuestion:
             for code, number in numbers.items()
             for position, _, at in self._closings.get(code, ())
         ]
-        settlements = [
-            Settlement(settlement.position, number, *settlement[2:])
-            for code, number in numbers.items()
-            for settlement in self._settlements.get(code, ())
-        ]
+        settlements = _renumbered(
+            Settlement, [(number, each) for code, number in numbers.items() for each in self._settlements.get(code, ())]
+        )
         return QuestionFacts(
             questions=[facts.questions[code] for code in numbers],
             opened=[facts.opened[code] for code in numbers],
             former=_numbered(facts.former, numbers),
             closings=sorted(closings),
-            settlements=sorted(settlements),
+            settlements=sorted(settlements, key=attrgetter("position")),
             settled=_numbered(facts.settled, numbers),
             changed=_numbered(facts.changed, numbers),
             retractions=_numbered(facts.retractions, numbers),
@@ -85,12 +86,20 @@ class FactsByQuestion:
         )
 
     def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
-        entries = defaultdict[str, dict[int, Entry]](dict)
+        chosen = defaultdict[str, list[tuple[int, Entry]]](list)
         for code, number in numbers.items():
             for name, entry in self._entries.get(code, ()):
                 if contest is None or contest == name:
-                    entries[name][number] = Entry(entry.position, number, *entry[2:])
-        return {name: entries[name] for name in self._facts.contests if name in entries}
+                    chosen[name].append((number, entry))
+        entries = {name: _renumbered(Entry, chosen[name]) for name in self._facts.contests if name in chosen}
+        return {name: {entry.question: entry for entry in each} for name, each in entries.items()}
+
+
+def _renumbered(kind: type[_Row], rows: list[tuple[int, _Row]]) -> list[_Row]:
+    """Return rows with other numbers of their questions, which come after the log position. rows: each with its own."""
+    columns: list[Any] = [*zip(*[row for _, row in rows], strict=True)]
+    columns[1:2] = [[number for number, _ in rows]]
+    return [*named_tuples(kind, *columns)]
 
 
 def _numbered(table: dict[int, _Value], numbers: dict[int, int]) -> dict[int, _Value]:
