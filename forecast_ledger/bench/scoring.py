@@ -12,6 +12,7 @@ from msgspec import structs
 from forecast_ledger.bench.inputs import COUNT, crowd, one_question, season
 from forecast_ledger.bench.logs import season_log
 from forecast_ledger.bench.timing import RUNS, fastest, timed
+from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -90,15 +91,18 @@ def many_contests(_: Path) -> dict[str, float]:
 
 
 def unlike_lengths(_: Path) -> dict[str, float]:
-    """Measure a board of one row on questions that are all open for different times, against scoring them."""
+    """Measure a board of one row on questions that are all open for different times, against scoring them.
+
+    The garbage collector waits, as it does when a replay is asked for a table.
+    """
     measured = {}
     for count in (10_000, 40_000):
         projections = Projections(season(count, 1, unlike=True))
         scoring: list[float] = []
         board: list[float] = []
-        with timed(scoring):
+        with gc_pause.paused(), timed(scoring):
             projections.scored("c0")
-        with timed(board):
+        with gc_pause.paused(), timed(board):
             projections.table("leaderboard")
         measured[count] = (scoring[0], board[0])
     return {

@@ -270,8 +270,12 @@ def _standings(
     """
     contests, (contest_of, question) = [facts.contests[name] for name in names], counting
     contest, person = np.divmod(sums.key, count_people(facts))
-    shares = [(each.weight * each.attainable).as_integer_ratio() for each in groups.groups]
-    ones = Rated(WideInt.from_int64(np.ones_like(question)), [(above, below * WEIGHT) for above, below in shares])
+    rates = [  # of the weight x coverage of a forecast that stands all the time that is scored
+        (each.weight * each.coverage(each.reached, min(each.hidden, each.reached), common), common * WEIGHT * WEIGHT)
+        for each in groups.groups
+        for common in [each.common]
+    ]
+    ones = Rated(WideInt.from_int64(np.ones_like(question)), rates)
     attainable = estimated_sums(len(contests), contest_of, groups.group_of[question], [ones])
     whole = np.maximum(_added(contest_of, weights_of(groups)[question], len(contests)), 1)
     whole_weight = Estimated.of_integers(whole, WEIGHT)

@@ -300,11 +300,11 @@ def coverage_terms(groups: QuestionGroups, rows: Scores) -> tuple[Int64Array, li
     group = groups.group_of[rows.question]
     split = int64_array([each.hidden_weight >= 0 for each in groups.groups])[group]
     hidden = rows.covered_hidden * split
-    columns = []
-    for number, units in enumerate((hidden, rows.covered - hidden)):
+    columns, sides = [], [(1, rows.covered - hidden)]
+    for number, units in [(0, hidden), *sides] if split.any() else sides:
         rates = [(each.weight * each.rates[number], each.common * WEIGHT * WEIGHT) for each in groups.groups]
         columns.append(Rated(WideInt.from_int64(units), rates))
-    return group, columns if split.any() else columns[1:]
+    return group, columns
 
 
 def kinds_of(groups: QuestionGroups) -> Int64Array:

@@ -106,7 +106,11 @@ class Analysis:
     @cached_property
     def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
-        return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
+        groups, alone = contests_by_rules(self.facts, self.contests), self._scored_alone
+        return [
+            alone[names[0]] if len(names) == 1 and names[0] in alone else score_group(self.facts, names, self.chunk)
+            for names in groups
+        ]
 
     def summed_groups(self) -> list[SummedGroup]:
         """Return the sums of scores of all contests; of the scores themselves, if a table has needed them."""

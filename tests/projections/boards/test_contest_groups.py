@@ -10,8 +10,10 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards import contest_groups
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
 from forecast_ledger.projections.boards.totals import NO_SCORES, Tally
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.tables import analysis
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.projections.boards.test_brier_sample import seasons
 from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh
@@ -58,6 +60,24 @@ def test_contests_scored_together_have_the_scores_of_single_contests(recorded: l
                 column.tolist() for column in own_rows if not isinstance(column, tuple)
             ]
             assert rows.numerator.integers() == own_rows.numerator.integers()
+
+
+def test_a_contest_that_was_scored_is_not_scored_again_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no other contest has its rule set; two that share one are scored together."""
+    commands: list[Any] = [opened("rain"), contest("one", rules="baseline"), *(contest(name) for name in NAMES[1:3])]
+    commands += [*(entry(name, "rain") for name in NAMES[:3]), forecast("rain", "ada", probability="0.8")]
+    projections, scored = oracle.projected(*commands, resolution("rain")), list[list[str]]()
+    score_group = contest_groups.score_group
+
+    def noted(facts: Facts, names: list[str], chunk: int) -> contest_groups.ScoredGroup:
+        scored.append(names)
+        return score_group(facts, names, chunk)
+
+    monkeypatch.setattr(analysis, "score_group", noted)
+    projections.scored("one")
+    projections.scored("two")
+    assert len(projections.table("scores"))
+    assert scored == [["one"], ["two"], ["three", "two"]]
 
 
 def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
