@@ -1,8 +1,8 @@
 """The tables of contests, of questions, and of their prices: the last of each outcome, and every quote."""
 
 import json
-from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,13 +113,15 @@ def questions_values(analysis: Analysis) -> list[Values]:
     ]
 
 
-def _outcomes(facts: Facts, code: int) -> Sequence[str]:
+def _outcomes(facts: Facts, code: int) -> tuple[str, ...]:
     """Return the outcomes that a question has, without those that were removed."""
     names, changed = facts.questions[code].outcomes, facts.changed.get(code)
-    return names if changed is None else [names[outcome] for outcome in changed.given()]
+    return names if changed is None else tuple([names[outcome] for outcome in changed.given()])
 
 
-def _json(texts: Sequence[str]) -> str:
+@lru_cache
+def _json(texts: tuple[str, ...]) -> str:
+    """Return texts as JSON; many questions have the same outcomes, or no tags."""
     return json.dumps(texts, ensure_ascii=False)
 
 
