@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, RuleSet, shown_references
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
     Int64Array,
@@ -37,7 +37,7 @@ from forecast_ledger.projections.core.wide_int import (
 )
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.reference_kinds import fine_bits
-from forecast_ledger.projections.scores.score_terms import CHUNK, terms_in_chunks
+from forecast_ledger.projections.scores.score_terms import CHUNK, REFERENCES, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.terms import Terms
 from forecast_ledger.projections.scores.time_weighted import (
@@ -139,6 +139,7 @@ def _terms(rate_of: Int64Array, rows: Int64Array, columns: Sequence[Rated]) -> I
 
 
 _BITS = 60  # of a sum in one word
+UNCOMPARED = 4  # times as many forecasts are added up at once where nothing is compared over time: each needs less
 SLOTS = len(QUESTION_KINDS) + 1  # of the sums of one participant in one contest: scores by kind, then coverages
 COVERAGE = SLOTS - 1
 
@@ -213,7 +214,8 @@ def scored_sums(facts: Facts, contests: Sequence[Contest], questions: Questions,
         every_alike = _first_alike(questions)
         alike = every_alike[counting]
         with suppress(OverflowError):  # a sum might not fit in its words
-            terms = terms_in_chunks(facts, contests, chosen, chunk)
+            is_compared = REFERENCES[rules.reference].compared is not None or shown_references(rules)
+            terms = terms_in_chunks(facts, contests, chosen, chunk if is_compared else UNCOMPARED * chunk)
             parts = [_sums_of_terms(part, alike[first : first + len(part.questions.code)]) for first, part in terms]
             return _added_alike(every_alike, joined_sums([NO_SUMS, *parts]))
     return summed(rules, questions, scores(facts, contests, questions, chunk))

@@ -52,7 +52,6 @@ NO_LIMIT = 1 << 62
 _MINUTE = 60 * 10**6  # µs
 _OfConsensus = tuple[Int64Array, ...]  # twice its probability, and its kernel score, in each step; () if not scored
 CHUNK = 1 << 15  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
-UNCOMPARED = 4  # times as many are, where nothing is compared over time, as each needs fewer numbers
 
 
 class _Scored(NamedTuple):
@@ -79,8 +78,6 @@ def terms_in_chunks(
     """
     rules = contests[0].opened.rules
     scored = _Scored(facts, contests, shown_references(rules))
-    if REFERENCES[rules.reference].compared is None and not scored.shown:
-        chunk *= UNCOMPARED
     sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
     largest = NO_LIMIT if slice_size else LARGEST_COUNT - 1
