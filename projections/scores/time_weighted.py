@@ -27,6 +27,7 @@ from forecast_ledger.projections.scores.terms import Terms
 
 SLICE = 1 << 17  # intervals of a question that are compared at once; any size gives the same numbers
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
+_KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _COUNTED = {"peers", "median_score", "mean_score"}  # references of which the members who stand are counted
 
 
@@ -97,6 +98,7 @@ def scores(
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
+    np.empty(_KEPT, np.int8)
     chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk, slice_size)]
     if not chunks:
         none = np.zeros(0, np.int64)
