@@ -14,7 +14,15 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array, Totals, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import (
+    Int64Array,
+    Totals,
+    distinct,
+    int64_array,
+    keep_freed,
+    run_starts,
+    stable_order,
+)
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import multiply_and_round
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -27,7 +35,6 @@ from forecast_ledger.projections.scores.terms import Terms
 
 SLICE = 1 << 17  # intervals of a question that are compared at once; any size gives the same numbers
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
-_KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _COUNTED = {"peers", "median_score", "mean_score"}  # references of which the members who stand are counted
 
 
@@ -98,7 +105,7 @@ def scores(
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
-    np.empty(_KEPT, np.int8)
+    keep_freed()
     chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk, slice_size)]
     if not chunks:
         none = np.zeros(0, np.int64)
