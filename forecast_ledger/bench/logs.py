@@ -200,7 +200,7 @@ def open_writer(log: str, segments: Path | None = None) -> None:
 
 
 def read_rebuilt(segments: Path) -> None:
-    """Rebuild every row of segments; each is hashed, and the chain is compared with the digests of the manifest.
+    """Hash every row of segments as it is rebuilt, and compare the chain with the digests of the manifest.
 
     So `replay(segments, trust="rows")` checks them, on one processor.
     """

@@ -7,7 +7,6 @@ unusual. The texts come from `canonical` and `log`, where those of the long way 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import chain
@@ -214,7 +213,7 @@ _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _OTHERS = ("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized", *NAMES)
-_other_fields, _NONE = attrgetter(*_OTHERS), (None,) * len(_OTHERS)
+_other_fields = attrgetter(*_OTHERS)
 _MEASURED = ("cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
@@ -280,13 +279,9 @@ def _common_form(commands: Sequence[AnyCommand]) -> str:
     """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
-    if {*map(type, _other_fields(commands[0]))} == {NoneType}:
-        if len(commands) == 1:
-            return "probability"
-        with suppress(TypeError):  # a value that has no hash
-            if {*map(_other_fields, commands)} == {_NONE}:  # many equal tuples are compared soonest
-                return "probability"
     fields = [*map(_other_fields, commands)]
+    if {*map(type, chain.from_iterable(fields))} == {NoneType}:
+        return "probability"
     kinds = [{*map(type, column)} for column in zip(*fields, strict=True)]
     [(field, field_types), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
     if others or field not in _MEASURED or NoneType in field_types:

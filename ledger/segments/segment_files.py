@@ -4,6 +4,7 @@ The manifest has, for each segment, its rows, its files and their SHA-256; the e
 its manifest lists; the rename of a new manifest is the one moment at which it changes.
 """
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -487,6 +488,10 @@ class _Opened(NamedTuple):
 def _lock(path: Path) -> Lock:  # noqa: ARG001 - the key
     """Return the lock of a file: of the threads that need it, one looks for what is kept of it, and the others wait."""
     return Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lock.cache_clear)  # one may be held by a thread that the child does not have
 
 
 @lru_cache(_FOOTERS)

@@ -143,11 +143,11 @@ class SegmentRows(Rows):
         """Yield the rows after a log position up to another, of one segment after the other. Raises Corrupt."""
         for segment in self._segments[bisect_left(self._ends, after + 1) : bisect_left(self._ends, end) + 1]:
             begin, last = max(after, segment.before.position), min(end, segment.last)
-            columns = self.columns(segment)
-            before = segment.before
+            columns, before = self.columns(segment), segment.before
             if begin > before.position and begin // MARKED > before.position // MARKED:
                 before = _mark(segment, begin // MARKED * MARKED)
-            pages = checked_rows(_part(columns, segment, before.position, last), segment, before, last)
+            columns = _part(columns, segment, before.position, last)
+            pages = checked_rows(columns, segment, before, last)
             rows = [row for page in pages for row in page]
             if skipped := begin - before.position:
                 before = Checkpoint(begin, log.stated_digest(rows[skipped - 1]))

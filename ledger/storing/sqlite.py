@@ -344,6 +344,9 @@ class _Turn:
                         each = []
                     else:
                         each += [(self._name, at, group.type, state) for at, state in enumerate(states, first)]
+                    if len(each) >= _AT_ONCE:  # each may be long
+                        self.cursor.executemany(_INSERT, each)
+                        each = []
             self.cursor.executemany(_INSERT, each)
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TAKEN:

@@ -74,17 +74,6 @@ class Codes:
         return self._labels
 
 
-_KEPT = 31 << 20  # bytes; glibc returns blocks of over 32 MiB to the system, whatever was freed before
-
-
-def keep_freed() -> None:
-    """Let glibc keep memory that is freed for the next arrays: else each large one is new, and the system clears it.
-
-    It keeps blocks that are no larger than the largest one that was freed.
-    """
-    np.empty(_KEPT, np.int8)
-
-
 # --- Integer keys of rows: their order, their runs, their distinct values.
 
 

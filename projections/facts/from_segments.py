@@ -234,11 +234,16 @@ def _forecast_columns(facts: Facts, table: Any) -> ForecastPage:
 
 def _codes(column: Any, codes: Codes, position: Int64Array, expected: tuple[str, str]) -> Int64Array:
     """Return the codes of ids. Raises Corrupt at the first row with one that has none; `expected` says what it is."""
-    known = only_labels(codes.labels)  # the dictionary of all begins with these, so that their numbers are the codes
-    chunks = pyarrow().chunked_array([known, *column.chunks]).unify_dictionaries().chunks
+    count, has_few = len(codes.labels), len(codes.labels) > len(column) > 0
+    # If the dictionary of all begins with the labels, their numbers are the codes; it takes less to look a few up.
+    known = [] if has_few else [only_labels(codes.labels)]
+    chunks = pyarrow().chunked_array([*known, *column.chunks]).unify_dictionaries().chunks
     code: Int64Array = np.concatenate([numpy_array(chunk.indices) for chunk in chunks], dtype=np.int64)
-    if code.max(initial=-1) >= len(codes.labels):
-        row = int(np.argmin(np.where(code < len(codes.labels), NEVER, position)))
+    if has_few:
+        labels = chunks[0].dictionary.to_pylist()
+        code = np.fromiter(map(codes.codes.get, labels, repeat(count)), np.int64, len(labels))[code]
+    if code.max(initial=-1) >= count:
+        row = int(np.argmin(np.where(code < count, NEVER, position)))
         fault = mismatch(expected[0], f"{short_repr(column[row].as_py())}, {expected[1]}")
         raise Corrupt(int(position[row]), fault)
     return code

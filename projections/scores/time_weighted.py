@@ -14,15 +14,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import (
-    Int64Array,
-    Totals,
-    distinct,
-    int64_array,
-    keep_freed,
-    run_starts,
-    stable_order,
-)
+from forecast_ledger.projections.core.arrays import Int64Array, Totals, distinct, int64_array, run_starts, stable_order
 from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import multiply_and_round
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -105,7 +97,6 @@ def scores(
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
-    keep_freed()
     chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk, slice_size)]
     if not chunks:
         none = np.zeros(0, np.int64)

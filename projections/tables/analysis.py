@@ -80,7 +80,7 @@ class Analysis:
 
     @checked()
     def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, cached: CachedResults | None = None) -> None:
-        """chunk: the number of forecasts scored at a time; it changes memory and speed, never a result.
+        """chunk: about how many forecasts are scored at a time; it changes memory and speed, never a result.
 
         cached: results that need not be computed again.
         """

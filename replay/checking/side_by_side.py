@@ -10,6 +10,7 @@ alone from its first row, which says where the damage is.
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import groupby, islice, pairwise
 from os import fspath
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ from forecast_ledger.projections.facts.from_log import file_columns, file_page
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
 from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.checking.segment_parts import checked_columns
-from forecast_ledger.replay.engines.pool import Pool, processors, start
+from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
@@ -110,12 +111,13 @@ def verified_beginning(
         if events is None:
             return None
         given = Given(fspath(source.location), source.name, events)
-        pool = _Here(begin, given) if processes == 1 else start(processes, begin, given)
+        pool = _Here(given) if processes == 1 else start(processes, begin, given)
     except (*_UNFIT, OSError):
         return None
     try:
-        faultless = pool.submit(has_no_faults) if files else None
-        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], _parts(pool, end))
+        submit = pool.submit if isinstance(pool, _Here) else partial(pool.submit, with_reader)
+        faultless = submit(has_no_faults) if files else None
+        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], _parts(submit, end))
         return None if beginning is None or not (faultless is None or faultless.result()) else beginning
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None
@@ -126,16 +128,15 @@ def verified_beginning(
 class _Here:
     """In place of processes, where there is one processor: this process does a task when its result is asked for."""
 
-    def __init__(self, begin: Callable[[Given], None], given: Given) -> None:
-        begin(given)
+    def __init__(self, given: Given) -> None:
+        self._reader = _open(given)
 
     def submit(self, task: Callable[..., Any], /, *given: Any) -> "_Later":
-        return _Later(task, given)
+        return _Later(task, (self._reader, *given))
 
     def close(self) -> None:
         """Close what the tasks have read from."""
-        while _reader:
-            _reader.pop().store.close()
+        self._reader.store.close()
 
 
 class _Later(NamedTuple):
@@ -148,10 +149,10 @@ class _Later(NamedTuple):
         return self.task(*self.given)
 
 
-def _parts(pool: "Pool | _Here", end: int) -> Iterator[CheckedPart | None]:
+def _parts(submit: Callable[..., Any], end: int) -> Iterator[CheckedPart | None]:
     """Yield the parts of a log in order, each as soon as a process has checked it."""
     ends = [min(after + PART, end) for after in range(0, end, PART)]
-    waiting: list[Any] = [pool.submit(check_part, *part) for part in pairwise([0, *ends])]
+    waiting: list[Any] = [submit(check_part, *part) for part in pairwise([0, *ends])]
     waiting.reverse()
     while waiting:  # what was taken is not kept
         yield waiting.pop().result()
@@ -206,13 +207,18 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: 
     return True
 
 
-# --- In the processes.
+# --- The tasks. Processes do them, and this one does if it is alone.
 
 
 def begin(given: Given) -> None:
     """Prepare a process of the pool; it does no task if it cannot read the log."""
     with suppress(*_UNFIT):
         _reader[:] = [_open(given)]
+
+
+def with_reader(task: Callable[..., Any], *given: Any) -> Any:
+    """Do a task in a process of the pool. Raises IndexError: it cannot read the log."""
+    return task(_reader[0], *given)
 
 
 def _open(given: Given) -> Reader:
@@ -227,19 +233,19 @@ def _open(given: Given) -> Reader:
     return Reader(store, segments, checks, forms, codes, several)
 
 
-def has_no_faults() -> bool:
+def has_no_faults(reader: Reader) -> bool:
     """Return whether the files of the store are as they were written."""
     try:
-        return not _reader[0].store.faults()
+        return not reader.store.faults()
     except _UNFIT:
         return False
 
 
-def check_part(after: int, end: int) -> CheckedPart | None:
+def check_part(reader: Reader, after: int, end: int) -> CheckedPart | None:
     """Return the rows after a log position up to another; None if anything is wrong with them, or in doubt."""
     try:
         with gc_pause.paused():
-            check = checked_rows if _reader[0].segments is None else checked_columns
-            return check(_reader[0], after, end)
+            check = checked_rows if reader.segments is None else checked_columns
+            return check(reader, after, end)
     except _UNFIT:
         return None

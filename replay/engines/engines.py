@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
 from forecast_ledger.projections.boards.added_scores import has_many_sums, questions_by_rules
-from forecast_ledger.projections.core.arrays import Int64Array, keep_freed, stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.question_facts import (
@@ -260,6 +260,7 @@ def _rows(task: int, damaged: bool, sent: bytes) -> Iterator[Any]:
 
 
 _Result = TypeVar("_Result")
+_KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _ENDED = (
     "a process that scored questions ended before it was done, perhaps because memory was short: "
     "free memory, or use the engine local"
@@ -268,7 +269,7 @@ _ENDED = (
 
 def local(shared: Shared, tasks: Iterable[Task]) -> Iterator[QuestionPart]:
     """Score one task after the other in this process. Raises Corrupt, Unavailable."""
-    keep_freed()
+    np.empty(_KEPT, np.int8)
     for task in tasks:
         with gc_pause.paused():
             yield shared.score(task)
@@ -280,7 +281,7 @@ def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[
     count: of threads; 0 for one for each processor that this process may use. Raises Corrupt, Unavailable.
     """
     count = count or processors()
-    keep_freed()
+    np.empty(_KEPT, np.int8)
     with gc_pause.paused(), ThreadPoolExecutor(count) as pool:
         try:
             yield from _in_order(tasks, lambda task: pool.submit(shared.score, task), count)
@@ -336,7 +337,7 @@ _shared: list[Shared] = []  # in a process of the pool, what its tasks share
 
 def _begin(sent: bytes) -> None:
     """Prepare a process of the pool."""
-    keep_freed()
+    np.empty(_KEPT, np.int8)
     _shared.append(pickle.loads(sent))  # noqa: S301 - from the process that started this one
 
 

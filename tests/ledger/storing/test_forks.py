@@ -1,6 +1,7 @@
 """Tests of processes that are forked while ledgers are open: each has files and locks of its own."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
@@ -8,8 +9,10 @@ from threading import Event, Thread
 import pytest
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.files.export import seal
 from tests.support.crowds import QUESTION, forecast
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
@@ -100,3 +103,18 @@ def test_a_ledger_in_memory_is_each_processs_own(tmp_path: Path) -> None:
         ledger.handle(QUESTION)
         assert in_child(lambda: ledger.handle(forecast("child", 0)).first == 2)
         assert ledger.head().position == 1
+
+
+def test_a_child_reads_segments_that_a_thread_of_its_parent_was_opening(tmp_path: Path) -> None:
+    """The child has no such thread, which would let others open the file."""
+    pytest.importorskip("pyarrow")
+    with Ledger.open(tmp_path / "a.db") as ledger:
+        ledger.handle(QUESTION)
+        ledger.handle(forecast("one", 0))
+    seal(tmp_path / "a.db", tmp_path / "segments")
+    for file in (tmp_path / "segments").iterdir():
+        segment_files._lock(file).acquire()
+    try:
+        assert in_child(lambda: not signal.alarm(60) and verify(tmp_path / "segments").position == 2)
+    finally:
+        segment_files._lock.cache_clear()

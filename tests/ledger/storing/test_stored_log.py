@@ -159,7 +159,7 @@ def test_the_encoding_of_a_database_does_not_change_its_rows(tmp_path: Path, enc
     assert run_checks(Log(str(path))).damage == []
 
 
-@pytest.mark.parametrize("most", [sqlite._MOST_AT_ONCE, 1_000])
+@pytest.mark.parametrize("most", [sqlite._MOST_AT_ONCE, 500])
 def test_rows_stand_in_the_file_in_the_order_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:

@@ -15,6 +15,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
+from forecast_ledger.projections.core.arrays import Codes, int64_array
+from forecast_ledger.projections.facts import from_segments
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, frame_of_segments, segment_events
 from forecast_ledger.replay.reading.replay import summarize_tables
@@ -106,3 +108,24 @@ def test_a_first_event_that_cannot_be_read_is_named(read: Any, first: str, error
     with pytest.raises(error, match="log position 1: ") as found:
         read([(columns._replace(others=columns.others.set_column(number, field, texts)), end)])
     assert type(found.value) is error
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_ids_get_their_codes_whether_the_log_has_fewer_or_more_than_a_column(count: int) -> None:
+    """Of two chunks with dictionaries of their own; at the first row in log order whose id is not known it stops."""
+    codes = Codes()
+    for number in range(count):
+        codes.add(f"id{number}")
+    pa = pyarrow()
+    column = pa.chunked_array(
+        [pa.array(texts).dictionary_encode() for texts in (["id2", "id0"], ["id1", "id2"])],
+        pa.dictionary(pa.int32(), pa.string()),
+    )
+    position = int64_array([7, 5, 8, 6])
+    assert from_segments._codes(column, codes, position, ("question", "a question")).tolist() == [2, 0, 1, 2]
+    fewer = Codes()
+    for number in range(2, count + 2):
+        fewer.add(f"id{number}")
+    with pytest.raises(Corrupt) as caught:
+        from_segments._codes(column, fewer, position, ("question", "a question"))
+    assert caught.value.position == 5

@@ -26,7 +26,7 @@ from forecast_ledger.projections.facts.columns import join_pages
 from forecast_ledger.replay.audit import verify
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
-from forecast_ledger.replay.checking.checked_parts import CheckedPart
+from forecast_ledger.replay.checking.checked_parts import CheckedPart, Reader
 from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
 from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.files import restore as restoring
@@ -375,11 +375,11 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     assert begun == [None, None]
 
 
-def killed_at_the_third_part(after: int, end: int) -> CheckedPart | None:
+def killed_at_the_third_part(reader: Reader, after: int, end: int) -> CheckedPart | None:
     """Check a part, in a process that something ends at once."""
     if after >= 14:  # parts of seven rows
         os._exit(9)
-    return check_part(after, end)
+    return check_part(reader, after, end)
 
 
 # --- Rows that were changed in the file, without their digests.
