@@ -36,6 +36,7 @@ from forecast_ledger.replay.reading.log import Log
 from tests.ledger.segments.test_footer_check import changed as changed_footer
 from tests.ledger.segments.test_footer_check import of_statistics
 from tests.replay.audit.test_verify import BROKEN_LOGS, PAID, Broken
+from tests.support.effort import LONG
 from tests.support.forging import in_first_form
 from tests.support.forging import written as forged
 from tests.support.given import (
@@ -218,6 +219,13 @@ CHANGES: dict[str, Change] = {
 }
 
 
+SEGMENTED = [
+    pytest.param(change, (place, processors), id=f"{name}, {processors}")
+    for name, change in CHANGES.items()
+    for place, processors in ((16, 1), (7, 2))[:LONG]
+]
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_changed_forecast_is_found_wherever_parts_end(
     tmp_path: Path, change: Change, begun: list[Beginning | None]
@@ -236,17 +244,26 @@ def in_segments(path: Path | str, folder: Path, rows: int) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(("change", "at"), SEGMENTED)
 def test_a_changed_forecast_is_found_in_segments(
-    tmp_path: Path, change: Change, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+    change: Change,
+    at: tuple[int, int],
+    tmp_path: Path,
+    begun: list[Beginning | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By one process as by two; every digest of rows and files is right, and columns say what the rows say."""
-    rows = recorded(FORECASTS)
-    for place, processors in ((7, 2), (10, 1)):
-        monkeypatch.setattr(side_by_side, "processors", lambda processors=processors: processors)
-        path = forged(tmp_path / f"{place}.db", change([*rows], place))
-        same(in_segments(path, tmp_path / f"{place}", 9))
-    assert len(begun) == 2
+    """By one process, and in a long run by two; every digest of rows and files is right, and columns say what the rows
+    say. No import takes such segments, and it says the same as one that reads every row.
+    """
+    place, processors = at
+    monkeypatch.setattr(side_by_side, "processors", lambda: processors)
+    path = forged(tmp_path / "log.db", change(recorded(FORECASTS), place))
+    same(folder := in_segments(path, tmp_path / "s", 13))
+    assert len(begun) == 1
+    found = imported(folder, tmp_path / "copy.db")
+    monkeypatch.setattr(side_by_side, "MANY", 1 << 18)
+    assert imported(folder, tmp_path / "other.db") == found
+    assert len(begun) == 1
 
 
 OF_ALL_FORMS: list[Any] = [
@@ -462,19 +479,6 @@ def imported(folder: Path, copy: Path, *, several: bool = True) -> Any:
         assert not copy.exists()
         return type(error), str(error)
     return rows_of(str(copy))
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_forged_segments_are_refused_as_when_every_row_is_read(
-    tmp_path: Path, change: Change, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first damage, in the same words, and nothing is imported."""
-    path = forged(tmp_path / "log.db", change(recorded(FORECASTS), 10))
-    folder = in_segments(path, tmp_path / "s", 9)
-    found = imported(folder, tmp_path / "copy.db")
-    monkeypatch.setattr(side_by_side, "MANY", 1 << 18)
-    assert imported(folder, tmp_path / "other.db") == found
-    assert not begun
 
 
 def test_segments_are_imported_without_reading_every_row(
