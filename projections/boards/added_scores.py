@@ -39,7 +39,6 @@ from forecast_ledger.projections.boards.totals import TermsOf
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
-from forecast_ledger.projections.scores.time_weighted import group_questions
 
 MOST_WAITING = 1 << 20  # sums that wait to be added up
 MOST_KEPT = 1 << 21  # sums that are kept without bounds: 0.2 GB
@@ -194,7 +193,7 @@ class AddedScores:
     def _terms(self, owner: int, slot: int) -> Iterator[tuple[int, int]]:
         """Yield the terms of a sum, computed again for a table that `look` did not build."""
         sums = joined_sums([NO_SUMS, *(self._of(sums, int64_array([owner])) for sums, _ in self._renumbered_again())])
-        rows, groups = sums.rows, group_questions(self._questions)
+        rows, groups = sums.rows, self._questions.groups
         if slot == COVERAGE:
             rate_of, columns = coverage_terms(groups, rows)
         else:

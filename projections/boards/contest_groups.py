@@ -46,8 +46,9 @@ from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.question_groups import QuestionGroups
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
-from forecast_ledger.projections.scores.time_weighted import ContestScores, QuestionGroups, group_questions
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 
 _Result = TypeVar("_Result")
 
@@ -210,7 +211,7 @@ class ContestSums(NamedTuple):
         """Return the standings in the contests."""
         if not _adds_in_floats(self.contests[0].opened.rules):
             return standings_of(self.facts, self.names, self.contests, [*self.tallies().values()])
-        counting, groups = np.flatnonzero(self.questions.weight > 0), group_questions(self.questions)
+        counting, groups = np.flatnonzero(self.questions.weight > 0), self.questions.groups
         of_contests = (self.questions.contest[counting], counting)
         return _standings(self.facts, self.names, groups, of_contests, self._by_owner(groups))
 
@@ -427,7 +428,7 @@ def standings_over_time(facts: Facts, contest: Contest, scored: ContestScores, s
         tallies = [tally for _, tally in tallies_over_time(facts, contest, scored, size)]
         return standings_of(facts, [name] * len(tallies), [contest] * len(tallies), tallies)
     order, part = _in_parts(facts, contest, questions, size)
-    parts, groups = -(-len(order) // size), group_questions(questions)
+    parts, groups = -(-len(order) // size), questions.groups
     board = np.repeat(np.arange(parts), np.minimum(np.arange(parts) * size + size, len(order)))
     question = np.concatenate([order[: end + size] for end in range(0, len(order), size)])
     owners = _owners_over_time(contest.opened.rules, groups, counted(questions, scored.rows).rows, (part, parts))

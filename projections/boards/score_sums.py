@@ -36,20 +36,12 @@ from forecast_ledger.projections.core.wide_int import (
     wide_quotient_sums,
 )
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS, QuestionGroups
 from forecast_ledger.projections.scores.reference_kinds import fine_bits
 from forecast_ledger.projections.scores.score_terms import CHUNK, REFERENCES, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.terms import Terms
-from forecast_ledger.projections.scores.time_weighted import (
-    QUESTION_KINDS,
-    SLICE,
-    QuestionGroups,
-    Scores,
-    covered_units,
-    divided_by,
-    group_questions,
-    scores,
-)
+from forecast_ledger.projections.scores.time_weighted import SLICE, Scores, covered_units, divided_by, scores
 
 Rates = Sequence[tuple[int, int]]  # a numerator (>= 0) and a denominator (> 0) each
 
@@ -271,7 +263,7 @@ def _adds_alike(rules: RuleSet) -> bool:
 
 def _alike(questions: Questions) -> Int64Array:
     """Return a number for each question, the same for those of one contest that are alike."""
-    groups = group_questions(questions).group_of
+    groups = questions.groups.group_of
     _, number = distinct(questions.contest * (int(groups.max(initial=0)) + 1) + groups)
     return number
 
@@ -341,7 +333,7 @@ def with_bounds(
     if not many.any():
         return sums, NO_BOUNDS
     chosen, others = np.flatnonzero(many), np.flatnonzero(~many)
-    bounded = _bounded(rules, group_questions(questions), SummedScores(rows.rows(chosen), over[chosen]), owner[chosen])
+    bounded = _bounded(rules, questions.groups, SummedScores(rows.rows(chosen), over[chosen]), owner[chosen])
     return SummedScores(rows.rows(others), over[others]), bounded
 
 

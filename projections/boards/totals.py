@@ -30,8 +30,9 @@ from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS, BoundedSums
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS, QuestionGroups
 from forecast_ledger.projections.scores.scored_questions import Questions, kernel_of
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, QuestionGroups, Scores, group_questions
+from forecast_ledger.projections.scores.time_weighted import Scores
 
 
 def worst_score(kernel: str) -> int:
@@ -301,7 +302,7 @@ def tallies_of_sums(
     rules: RuleSet, questions: Questions, sums: SummedScores, consensus: int, part: Int64Array
 ) -> list[Tally]:
     """Return the tallies of scores that are partly added up, as `tallies` does; each sum is of one part."""
-    groups, parts = group_questions(questions), int(part.max(initial=-1)) + 1
+    groups, parts = questions.groups, int(part.max(initial=-1)) + 1
     rows, count = sums
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)

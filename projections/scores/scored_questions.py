@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
@@ -17,6 +18,7 @@ from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.facts.columns import CHANCE, ChangedOutcomes, Contest, Entry, Facts, Status, width
 from forecast_ledger.projections.facts.from_log import status_of
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS, QuestionGroups, mean_kind
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
 
 # --- Score policies: how a rule set selects, limits and scales its kernels.
@@ -252,7 +254,7 @@ def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
 NAMED, CDF, QUANTILES, UNORDERED = range(4)  # the forms of a forecast; UNORDERED: named, by `unordered_kernel`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Questions:
     """The questions that contests score; shape (q,).
 
@@ -297,6 +299,13 @@ class Questions:
     unit: Int64Array
     answers: list[Answer]
     per_point: list[Fraction]
+
+    @cached_property
+    def groups(self) -> QuestionGroups:
+        """The questions in groups that have the same divisors, weights and kind."""
+        columns = [self.length, self.reached, self.whole, self.hidden, self.weight, self.hidden_weight]
+        kinds = [QUESTION_KINDS.index(mean_kind(answer.question)) for answer in self.answers]
+        return QuestionGroups.of(columns, kinds, self.per_point)
 
     def of(self, part: slice) -> Self:
         """Return some of the questions."""

@@ -7,7 +7,8 @@ from forecast_ledger.ledger.model.rules import ALONE, TAG, RuleSet
 from forecast_ledger.ledger.model.task_ids import task_values
 from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.scores.time_weighted import ContestScores, mean_kind
+from forecast_ledger.projections.scores.question_groups import mean_kind
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.resampling import Units
 
 

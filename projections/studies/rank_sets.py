@@ -18,8 +18,9 @@ from forecast_ledger.projections.core.columns import POINTS
 from forecast_ledger.projections.core.estimates import Floats
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.facts.columns import Contest
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, ContestScores
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.clusters import units_of
 from forecast_ledger.projections.studies.estimates import (
     QUANTILES,

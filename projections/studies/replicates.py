@@ -24,7 +24,8 @@ from forecast_ledger.projections.core.estimates import (
 )
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS, ContestScores, mean_kind
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS, mean_kind
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.estimates import Near, drawn_estimates, near_fixed
 from forecast_ledger.projections.studies.resampling import LIMIT, Drawn, Units, check_range
 

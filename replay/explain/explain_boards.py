@@ -20,8 +20,8 @@ from forecast_ledger.projections.core.powers import Magnitude
 from forecast_ledger.projections.core.proportions import magnitudes_to_integers
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.question_groups import mean_kind
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
-from forecast_ledger.projections.scores.time_weighted import mean_kind
 from forecast_ledger.projections.studies.difficulty import CONTEST
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts

@@ -18,8 +18,8 @@ from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS
 from forecast_ledger.projections.scores.range_kernels import Numbers
-from forecast_ledger.projections.scores.time_weighted import QUESTION_KINDS
 from forecast_ledger.projections.tables.catalogue import Projections
 from tests.support import oracle
 from tests.support.effort import times
@@ -130,7 +130,7 @@ def test_questions_in_one_group_share_every_divisor() -> None:
         resolution("colour", outcome="red"),
     ]
     questions = oracle.projected(*commands).scored("cup").questions
-    kinds = time_weighted.group_questions(questions)
+    kinds = questions.groups
     labels = [answer.question.question for answer in questions.answers]
     group = dict(zip(labels, kinds.group_of.tolist(), strict=True))
     assert group["rain"] == group["wind"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores import time_weighted
-from forecast_ledger.projections.scores.time_weighted import QuestionGroup
+from forecast_ledger.projections.scores.question_groups import QuestionGroup
 
 MICRO = 10**6
 
