@@ -30,7 +30,9 @@ _CHANCES = "probabilities"  # the field of a probability
 
 
 class _Frame(NamedTuple):
-    """What all rows of a page have, in log order. order: each row of the columns, those of forecasts first."""
+    """The columns that rows of every kind have, in log order. order: of each row, its index in the columns, where those
+    of forecasts come first.
+    """
 
     order: Int64Array
     recorded_at: Int64Array

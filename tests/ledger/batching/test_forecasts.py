@@ -323,3 +323,16 @@ def test_a_batch_taken_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatc
             assert all(isinstance(outcome, Refused) for outcome in refused)
             assert ledger.head().position == 1
             assert [outcome.last for outcome in ledger.handle_many(again[:3])] == [2, 3, 4]  # type: ignore[union-attr]
+
+
+def test_a_field_nested_however_deep_is_refused() -> None:
+    """Nothing of a command is hashed or compared before its type is checked, which would end the process."""
+    nested: Any = ()
+    for _ in range(200_000):
+        nested = (nested,)
+    deep = commands.SubmitForecast(id="c", question="rain", participant="bob", samples=nested)
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "a")
+        receipt, refused = ledger.handle_many([structs.replace(forecast(), id="b"), deep])
+    assert not isinstance(receipt, Refused)
+    assert isinstance(refused, Refused)

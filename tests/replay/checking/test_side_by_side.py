@@ -266,6 +266,18 @@ def test_a_changed_forecast_is_found_in_segments(
     assert len(begun) == 1
 
 
+def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
+    """Begun one after the other, each part has the digests of the log that it was asked for."""
+    paths = [written(tmp_path / f"{first}.db", [*FORECASTS[:2], *FORECASTS[first:9]]) for first in (2, 3)]
+    folders = [in_segments(path, tmp_path / str(number), 4) for number, path in enumerate(paths)]
+    asked = [json.encode(recorded(FORECASTS)[0].event).decode()]
+    here = [side_by_side._Here(side_by_side.Given(str(folder), "main", asked)) for folder in folders]
+    for folder, each in zip(folders, here, strict=True):
+        head = run_checks(Log(folder)).head
+        assert each.submit(check_part, 0, head.position).result().end == head
+        each.close()
+
+
 OF_ALL_FORMS: list[Any] = [
     *(opened(), choices(), numeric(), quartiles(), ensemble(), contest(), enrolment(participant="fay")),
     *FORECASTS[2:9],
