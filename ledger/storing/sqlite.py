@@ -391,11 +391,16 @@ class _Pool(SQLiteConnectionPool):
             connection = sqlite3.connect(self.db_name, wait, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
-        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            connection.execute("PRAGMA journal_mode = WAL")
-            self.is_journal_mode_wal = True
-        connection.row_factory = sqlite3.Row
-        _prepare(connection)
+        try:
+            if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
+                connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")  # of a new file; another keeps its own
+                connection.execute("PRAGMA journal_mode = WAL")
+                self.is_journal_mode_wal = True
+            connection.row_factory = sqlite3.Row
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return SQLiteConnection(connection, self.max_age)
 
 
@@ -448,29 +453,22 @@ def _open_datastore(path: str, wait: float, connections: int, *, read_only: bool
         datastore = _datastore(MEMORY, wait, 1)  # each connection would have its own database
         SQLiteApplicationRecorder(datastore).create_table()
         return datastore
-    uri = file_uri(path, read_only=read_only)
-    has_table = os.path.exists(path) and _is_ledger(path, uri)  # noqa: PTH110 - as the caller checked it
-    if read_only and not has_table:
-        raise Absent(f"{path}: not a ledger: the database has no table stored_events{_STARTS.format(path)}")
+    uri, exists = file_uri(path, read_only=read_only), os.path.exists(path)  # noqa: PTH110 - as the caller checked it
+    has_table = exists and not read_only and _is_ledger(path, _entries_before_writing(uri))
     datastore = _datastore(uri, wait, connections)
     datastore.pool.is_journal_mode_wal = read_only  # else the pool would change the journal mode of the file
     try:
-        if not has_table:
-            _set_page_size(uri)
-            SQLiteApplicationRecorder(datastore).create_table()
-        else:
+        if read_only:
+            if not exists or not _is_ledger(path, _entries_to_read(path, datastore)):
+                raise Absent(f"{path}: not a ledger: the database has no table stored_events{_STARTS.format(path)}")
+        elif has_table:
             datastore.pool.put_connection(datastore.pool.get_connection())
+        else:
+            SQLiteApplicationRecorder(datastore).create_table()
     except BaseException:
         datastore.close()
         raise
     return datastore
-
-
-def _set_page_size(uri: str) -> None:
-    """Set the size of the pages of a file that has none yet; a file that has some keeps theirs."""
-    with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as connection:
-        connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-        connection.execute("PRAGMA journal_mode = WAL")  # which writes the first page
 
 
 _STARTS = "; `forecast-ledger append {} FILE` creates one"
@@ -492,21 +490,8 @@ def file_uri(path: str, *, read_only: bool) -> str:
     return f"file:{quote(os.path.abspath(path))}?mode={mode}"  # noqa: PTH100 - no link is followed
 
 
-def _is_ledger(path: str, uri: str) -> bool:
-    """Return whether a file has the store's table; False if it is empty. Raises Unavailable if it has anything else.
-
-    Nothing is written, unless a crash has left half a transaction, which SQLite rolls back for a writer.
-    """
-    try:
-        entries = _entries(uri.replace("?mode=rwc", "?mode=ro"))
-    except sqlite3.OperationalError as error:
-        if "readonly" not in str(error):
-            raise
-        if "?mode=rwc" not in uri:
-            reason = "a crash has left half a transaction in the file"
-            remedy = f"run `forecast-ledger append {path} FILE`, with any FILE, even an empty one, to roll it back"
-            raise Unavailable(f"{path}: {reason}; {remedy}") from None
-        entries = _entries(uri)
+def _is_ledger(path: str, entries: Sequence[_Entry]) -> bool:
+    """Return whether a file has the store's table; False if it is empty. Raises Unavailable if it has anything else."""
     tables = [entry.name for entry in entries if entry.type == "table"]
     if tables and all(entry.name != _TABLE for entry in entries):
         names = ", ".join(tables[:3]) + ", …" * (len(tables) > 3)
@@ -525,10 +510,38 @@ def _refusal_message(foreign: Sequence[_Entry]) -> str:
     return f"the database also has the {names}; remove it from a copy of the file, in SQL: {drop}"
 
 
+def _entries_before_writing(uri: str) -> list[_Entry]:
+    """Return the entries of a file that may be no ledger.
+
+    Nothing is written, unless a crash has left half a transaction, which SQLite rolls back for a writer.
+    """
+    try:
+        return _entries(uri.replace("?mode=rwc", "?mode=ro"))
+    except sqlite3.OperationalError as error:
+        if "readonly" not in str(error):
+            raise
+        return _entries(uri)
+
+
 def _entries(uri: str) -> list[_Entry]:
     with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as connection:
         _prepare(connection)
         return _parse_entries(connection.execute(_SCHEMA).fetchall())
+
+
+def _entries_to_read(path: str, datastore: SQLiteDatastore) -> list[_Entry]:
+    """Return the entries that a connection sees with which the log is then read. Raises Unavailable."""
+    try:
+        with datastore.get_connection(commit=False) as connection:
+            cursor = connection.cursor()
+            cursor.execute(_SCHEMA)
+            return _parse_entries(cursor.fetchall())
+    except sqlite3.OperationalError as error:
+        if "readonly" not in str(error):
+            raise
+        reason = "a crash has left half a transaction in the file"
+        remedy = f"run `forecast-ledger append {path} FILE`, with any FILE, even an empty one, to roll it back"
+        raise Unavailable(f"{path}: {reason}; {remedy}") from None
 
 
 def _parse_entries(rows: Sequence[tuple[str, str, str, str | None]]) -> list[_Entry]:
