@@ -27,6 +27,8 @@ def estimated_sums(owners: int, owner: Int64Array, rate_of: Int64Array, columns:
     terms = np.bincount(owner, minlength=owners) * len(columns)
 
     def exact(chosen: Int64Array) -> list[Fraction]:
+        if not len(chosen):
+            return []
         index = np.full(owners, -1)
         index[chosen] = np.arange(len(chosen))
         rows = np.flatnonzero(index[owner] >= 0)
