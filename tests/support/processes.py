@@ -67,6 +67,20 @@ def started(
     return process
 
 
+def in_another(program: str, *arguments: str) -> int:
+    """Run a program in a process that has imported what the commands import, and nothing else; return its exit code."""
+    process = forking().Process(target=_run_program, args=(program, arguments))
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def _run_program(program: str, arguments: Sequence[str]) -> None:
+    sys.argv[1:] = arguments
+    exec(program, {"__name__": "__main__"})  # noqa: S102 - of a test
+
+
 class Command:
     """The command line in a process of its own; see `started`.
 

@@ -26,6 +26,7 @@ from tests.support.exports import export_commands, export_log
 from tests.support.forging import chained
 from tests.support.given import opened
 from tests.support.logs import rows, written
+from tests.support.processes import in_another
 
 SIZE = 60  # rows of a segment
 
@@ -62,7 +63,7 @@ def test_segments_are_made_added_to_and_read_back_without_pandas(path: str, tmp_
         "\nwith appended(Path(made)) as ledger: ledger.handle(opened('another'), 'another') "
         "\nsys.exit('pandas' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program, path, str(tmp_path / "m"), str(tmp_path / "c.db")], check=True)
+    assert in_another(program, path, str(tmp_path / "m"), str(tmp_path / "c.db")) == 0
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 """Boards: totals, takes, ranks, exclusions, and sealing."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +40,8 @@ from tests.support.given import (
     withdrawal,
 )
 from tests.support.given import forecasts as said
-from tests.support.paths import ROOT
+from tests.support.logs import written
+from tests.support.processes import Command
 
 Row = dict[str, Any]
 CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}  # against a median of 0.5
@@ -542,15 +542,17 @@ def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
     assert len(table.digest()) == 64
 
 
-def test_takes_of_very_different_size_cost_no_more_than_others() -> None:
+def test_takes_of_very_different_size_cost_no_more_than_others(tmp_path: Path) -> None:
     """A weight of 1,000,000 is allowed, so e^-6,000,000 beside 1 must not be expanded."""
-    program = """
-from tests.projections.boards.test_leaderboard import *
-made = forecasts(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})
-commands = [opened(), contest(pool=100), entry(weight=1_000_000), *made]
-assert [row["prize"] for row in board(*commands, resolution())] == ["50.00", "50.00", "0.00"]
-"""
-    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, check=True, timeout=20)
+    made = forecasts(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})
+    log = written(tmp_path / "log.db", [opened(), contest(pool=100), entry(weight=1_000_000), *made, resolution()])
+    command = Command("leaderboard", log, "cup", "--columns", "prize", "--format", "csv")
+    try:
+        done = command.ended(timeout=20)
+    finally:
+        command.kill()
+    assert done.stdout.split() == ["prize", "50.00", "50.00", "0.00"]
+    assert "Warning" not in done.stderr
 
 
 @pytest.mark.parametrize("weight", [1, 1_000_000])

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from forecast_ledger.replay.reading.blocks import as_csv
 from tests.replay.cli.test_main import run
 from tests.support.exports import FORMS
 from tests.support.logs import commands_of, written
+from tests.support.processes import in_another
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -50,18 +50,17 @@ def test_the_name_of_an_export_says_its_format(log: str, tmp_path: Path, name: s
 def test_an_export_to_sqlite_does_not_import_pandas(log: str, tmp_path: Path) -> None:
     """It would take most of the time of a short export; a program that goes on can import it all the same."""
     (tmp_path / "pandas.py").write_text("imported = True")
-    script = f"""
+    program = """
 import sys
-sys.path.insert(0, {str(tmp_path)!r})
+sys.path.insert(0, sys.argv[1])
 from click.testing import CliRunner
 from forecast_ledger.__main__ import main
-arguments = ["export", {log!r}, {str(tmp_path / "out.db")!r}]
-print(CliRunner().invoke(main, arguments).exit_code, "pandas" in sys.modules, "sqlite_utils" in sys.modules)
+exported = CliRunner().invoke(main, ["export", *sys.argv[2:]])
+assert (exported.exit_code, "pandas" in sys.modules, "sqlite_utils" in sys.modules) == (0, False, True)
 import pandas
-print(pandas.imported)
+assert pandas.imported
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "False", "True", "True"]
+    assert in_another(program, str(tmp_path), log, str(tmp_path / "out.db")) == 0
 
 
 def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:
