@@ -259,11 +259,20 @@ class _Files:
 
     @contextmanager
     def reading(self) -> Iterator[SQLiteCursor]:
-        """Use a connection to read. Raises Unavailable, and the errors of the library."""
+        """Use a connection to read, in a transaction. Raises Unavailable, and the errors of the library or SQLite."""
         datastore = self._begin_use()
         try:
-            with datastore.transaction(commit=False) as cursor:
-                yield cursor
+            connection = datastore.pool.get_connection()
+            try:
+                cursor = connection.cursor()
+                cursor.execute("BEGIN")
+                try:
+                    yield cursor
+                finally:
+                    connection.rollback()
+                    cursor.sqlite_cursor.close()
+            finally:
+                datastore.pool.put_connection(connection)
         finally:
             self._end_use()
 
