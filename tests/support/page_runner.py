@@ -34,6 +34,8 @@ _FENCE = re.compile(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```$")
 SETUP = ("&& .venv/bin/forecast-ledger demo", "&& .venv/bin/pytest")
 # A command of ours, without words that the shell changes, and what the shell does with its output, or after it.
 _LEDGER = re.compile(r"forecast-ledger ([^|&;<>$`*\\\n]*?)((?: 2(?=>))?(?:[|&;<>].*)?)", re.DOTALL)
+# Such a command for each file of a pattern, with the name of the file in it.
+_LOOP = re.compile(r"for (\w+) in (\S+); do (forecast-ledger .*); done")
 
 
 class Block(NamedTuple):
@@ -131,12 +133,23 @@ def console(text: str, folder: Path, commands: Path) -> Printed:
     """Run the commands of a block, one after another; each with what it prints."""
     code = 0
     for step in steps(text):
-        ledger = _LEDGER.fullmatch(step.command)
-        if ledger is None:
-            code, printed = _shell(f"(exit {code}); {step.command}", folder, commands)
-        else:
-            code, printed = _here(shlex.split(ledger[1]), ledger[2], folder, commands)
+        printed = ""
+        for command in _unrolled(step.command, folder):
+            ledger = _LEDGER.fullmatch(command)
+            if ledger is None:
+                code, more = _shell(f"(exit {code}); {command}", folder, commands)
+            else:
+                code, more = _here(shlex.split(ledger[1]), ledger[2], folder, commands)
+            printed += more
         yield step, printed
+
+
+def _unrolled(command: str, folder: Path) -> list[str]:
+    """The commands of a loop over files, or a command itself."""
+    loop = _LOOP.fullmatch(command)
+    if loop is None:
+        return [command]
+    return [loop[3].replace(f"${loop[1]}", path.name) for path in sorted(folder.glob(loop[2]))]
 
 
 def _here(arguments: list[str], rest: str, folder: Path, commands: Path) -> tuple[int, str]:
