@@ -59,30 +59,6 @@ def test_a_name_is_the_object_that_type_checkers_see(name: str) -> None:
     assert getattr(forecast_ledger, name) is seen
 
 
-@pytest.mark.parametrize(
-    "before", ["", "from forecast_ledger.replay.reading import log", "import forecast_ledger.replay"]
-)
-def test_replay_can_be_called_whatever_was_imported_before(before: str) -> None:
-    """The folder of that name has the modules, and the name is the function's, with its signature and its help."""
-    code = f"""
-{before}
-import inspect
-import pydoc
-import forecast_ledger
-from forecast_ledger import open, replay
-with open(":memory:") as ledger:
-    print(replay(ledger).checkpoint.position, forecast_ledger.replay(log=ledger, as_of=0).checkpoint.position)
-from forecast_ledger.replay.reading import replay as module
-print(replay is forecast_ledger.replay is module.replay, *inspect.signature(replay).parameters)
-print(pydoc.render_doc(forecast_ledger.replay).splitlines()[0])
-"""
-    assert _python(code).splitlines() == [
-        "0 0",
-        "True log name as_of on_progress segments trust engine tables memory",
-        "Python Library Documentation: function replay in module forecast_ledger.replay.reading.replay",
-    ]
-
-
 def test_importing_it_is_quick_and_loads_no_library() -> None:
     """The processor's time over that of an empty interpreter, best of a few; of ours, only a folder is loaded."""
     clock = "import time; print(time.process_time())"
@@ -94,27 +70,61 @@ def test_importing_it_is_quick_and_loads_no_library() -> None:
     assert ours_loaded == ["forecast_ledger", "forecast_ledger.replay"]
 
 
+CALLED = """
+import inspect
+import pydoc
+import forecast_ledger
+from forecast_ledger import open, replay
+with open(":memory:") as ledger:
+    print(replay(ledger).checkpoint.position, forecast_ledger.replay(log=ledger, as_of=0).checkpoint.position)
+from forecast_ledger.replay.reading import replay as module
+print(replay is forecast_ledger.replay is module.replay, *inspect.signature(replay).parameters)
+print(pydoc.render_doc(forecast_ledger.replay).splitlines()[0])
+"""
+KEPT = """
+import forecast_ledger as f
+print(all(getattr(f, name) is f.__dict__[name] is getattr(f, name) for name in {names}))
+"""
+APART = """
+import os, sys
+import eventsourcing.sqlite, msgspec, numpy, pyarrow, structlog  # of others, which take most of the time
+import calendar, concurrent.futures.process, csv, difflib, email.message, hashlib, importlib.metadata
+import importlib.resources, multiprocessing.context, tempfile, tomllib, xml.parsers.expat, zipfile, zoneinfo
+for program in {programs}:
+    if not os.fork():  # of an interpreter that has imported nothing of ours
+        exec(program, {{}})
+        sys.stdout.flush()
+        os._exit(0)  # at once: to end an interpreter takes longer than most of the programs
+    print("ended with", os.wait()[1], flush=True)
+"""
+
+
+def _apart(programs: list[str]) -> list[str]:
+    """The output of each program, which nothing of ours was imported for; they must end well."""
+    told = _python(APART.format(programs=programs), "-W", "error")
+    assert told.count("ended with 0") == len(programs), told
+    return told.split("ended with 0")[:-1]
+
+
 def test_every_name_loads_with_nothing_imported_before() -> None:
     """No name needs one of another module first, and each is kept: the second look finds the object itself.
 
     In a short run, the names of every third module; no module is in a circle of imports, as another test finds.
+    Whatever was imported before, `replay` is the function's, with its signature and its help, though a folder of that
+    name has the modules.
     """
     typed = _typed()
     every = [[*names] for _, names in groupby(sorted(NAMES, key=typed.__getitem__), lambda name: typed[name][0])]
-    groups = every[:: 3 if LONG == 1 else 1]
-    code = f"""
-import os
-import eventsourcing.sqlite, msgspec, numpy, pyarrow, structlog  # of others, which take most of the time
-import calendar, concurrent.futures.process, csv, difflib, email.message, hashlib, importlib.metadata
-import importlib.resources, multiprocessing.context, tempfile, tomllib, xml.parsers.expat, zipfile, zoneinfo
-for names in {groups}:
-    child = os.fork()  # of an interpreter that has imported nothing of ours
-    if not child:
-        import forecast_ledger as f
-        os._exit(0 if all(getattr(f, name) is f.__dict__[name] is getattr(f, name) for name in names) else 1)
-    print(*names, os.waitpid(child, 0)[1])
-"""
-    assert [line.split() for line in _python(code, "-W", "error").splitlines()] == [[*names, "0"] for names in groups]
+    before = ["", "from forecast_ledger.replay.reading import log", "import forecast_ledger.replay"]
+    named = [KEPT.format(names=names) for names in every[:: 3 if LONG == 1 else 1]]
+    told = [text.splitlines() for text in _apart([*named, *(f"{first}{CALLED}" for first in before)])]
+    assert [line[-1] for line in told[: len(named)]] == ["True"] * len(named)
+    for lines in told[len(named) :]:
+        assert lines[-3:] == [
+            "0 0",
+            "True log name as_of on_progress segments trust engine tables memory",
+            "Python Library Documentation: function replay in module forecast_ledger.replay.reading.replay",
+        ]
 
 
 def test_a_name_that_is_not_offered_is_refused_with_the_nearest() -> None:
