@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -34,6 +35,8 @@ from forecast_ledger.ledger.model.provenance import Provenance, provenance_of
 
 _ROWS = frozenset({tuple, list})
 _READ_AS_DECIMALS = frozenset({float, str})
+# The types of a field that has no list and no struct in it for which a tuple is to stand.
+_FLAT = frozenset({str, int, float, bool, Decimal, type(None), UnsetType, tuple, dict})
 
 
 def with_tuples(part: Any) -> Any:
@@ -45,7 +48,7 @@ def with_tuples(part: Any) -> Any:
     """
     if type(part) is list:
         return tuple(part)
-    if not isinstance(part, Struct):
+    if not isinstance(part, Struct) or _FLAT.issuperset(map(type, structs.astuple(part))):
         return part
     fields = [(name, getattr(part, name)) for name in part.__struct_fields__]
     deeper = [(name, value) for name, value in fields if type(value) is list or isinstance(value, Struct)]
