@@ -115,12 +115,12 @@ def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     return ScoredGroup(names, contests, questions, rows)
 
 
-def sum_group(facts: Facts, names: list[str], chunk: int) -> SummedGroup:
-    """Return the sums of the scores of contests with the same rule set."""
+def sum_group(facts: Facts, names: list[str], chunk: int, questions: Questions | None = None) -> SummedGroup:
+    """Return the sums of the scores of contests with the same rule set. questions: theirs, if they are at hand."""
     if len({*first_alike(facts, names)}) < len(names):
         return score_group(facts, names, chunk).summed()
     contests = [facts.contests[name] for name in names]
-    questions = scored_questions(facts, *contests)
+    questions = scored_questions(facts, *contests) if questions is None else questions
     return SummedGroup(names, contests[0].opened.rules, questions, scored_sums(facts, contests, questions, chunk))
 
 

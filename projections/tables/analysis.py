@@ -27,6 +27,7 @@ from forecast_ledger.projections.facts.columns import Facts, Forecasts, Interval
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.outcomes import as_counted
 from forecast_ledger.projections.scores import score_terms
+from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.studies.difficulty import DesignPart, design_parts
 from forecast_ledger.projections.studies.intervals import Interval, board_rows
@@ -55,6 +56,7 @@ class CachedResults:
     counts: dict[str, dict[int, brier.Counts]] = field(default_factory=dict)  # of Brier scores
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
     columns: dict[str, list[Values]] = field(default_factory=dict)
+    questions: dict[tuple[str, ...], Questions] = field(default_factory=dict)  # by all contests of a rule set
 
     def copy(self) -> "CachedResults":
         """Return the same results, to which others can be added apart."""
@@ -116,7 +118,8 @@ class Analysis:
         """Return the sums of scores of all contests; of the scores themselves, if a table has needed them."""
         if "scored_groups" in vars(self):
             return [group.summed() for group in self.scored_groups]
-        return [sum_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
+        groups, known = contests_by_rules(self.facts, self.contests), self.cached.questions
+        return [sum_group(self.facts, names, self.chunk, known.get(tuple(names))) for names in groups]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""

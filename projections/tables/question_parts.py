@@ -72,13 +72,15 @@ class QuestionPart(NamedTuple):
         return self._replace(sums=[rows._replace(question=codes[rows.question]) for rows in self.sums])
 
 
-def score(facts: Facts, wanted: AbstractSet[str]) -> QuestionPart:
+def score(facts: Facts, wanted: AbstractSet[str], scored: Sequence[ScoredByRules] = ()) -> QuestionPart:
     """Return the part of all questions of these facts, which can be pickled.
 
-    facts: of some questions of a log, with all forecasts on these. wanted: see `needed`.
+    facts: of some questions of a log, with all forecasts on these. wanted: see `needed`. scored: what
+    `questions_by_rules` returns of these facts, if it is at hand.
     """
     contests = {name: contest for name, contest in facts.contests.items() if contest.entries}
-    projections = Projections(replace(facts, contests=contests))
+    cached = CachedResults(questions={tuple(names): questions for names, questions in scored})
+    projections = Projections(replace(facts, contests=contests), cached=cached)
     names = sorted(wanted - {SUMS, SAMPLES, BOUNDS})
     tables = {name: [*map(_sent, CATALOGUE[name].build(projections))] for name in names}
     return QuestionPart(

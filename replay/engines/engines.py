@@ -383,7 +383,7 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
 
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
         if undivided:
-            return [score(replace(facts, held=frame.forecasts_on(every)), wanted)]
+            return [score(replace(facts, held=frame.forecasts_on(every)), wanted, questions)]
         return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
 
     results = finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS})), questions)
