@@ -4,14 +4,12 @@ Amounts are entered as recorded; `verify` checks that they follow from the rules
 does not exist raises KeyError.
 """
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.answers import exact_share, exact_shares
+from forecast_ledger.ledger.model.answers import exact_share
 from forecast_ledger.ledger.model.book import CashEvent, EndingEvent, TradeEvent, change_of, share_of
 from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import (
@@ -21,12 +19,9 @@ from forecast_ledger.projections.facts.accounts import (
     Attempt,
     Holding,
     MovedShares,
-    Ruling,
     Trade,
 )
-from forecast_ledger.projections.facts.columns import Facts, moved, named_tuples
-
-_PAID, _LOST = Fraction(1), Fraction(0)
+from forecast_ledger.projections.facts.columns import Facts, moved
 
 
 def enter_event(facts: Facts, position: int, event: Any) -> None:
@@ -144,38 +139,10 @@ def _traded(facts: Facts, position: int, event: TradeEvent) -> None:
     books.enter(position, event, change, MovedShares(code, holding.share, number, price), known_from)
 
 
-def enter_answers(
-    facts: Facts, position: Sequence[int], codes: Sequence[int], resolved: Sequence[events.QuestionResolved]
-) -> None:
-    """Enter what shares of questions, by code, are paid."""
-    questions = facts.questions
-    paid = [
-        exact_shares(event.payouts, event.payout_unit)
-        if event.payouts
-        else _paid_alone(event.outcome, len(questions[code].outcomes))
-        for code, event in zip(codes, resolved, strict=True)
-    ]
-    facts.books.payouts.update(zip(codes, paid, strict=True))
-    facts.books.rulings += named_tuples(Ruling, position, [event.at for event in resolved], codes, paid)
-
-
-@lru_cache
-def _paid_alone(outcome: int, outcomes: int) -> tuple[Fraction, ...]:
-    """Return the payouts of a question's outcomes of which one happened."""
-    return tuple(_PAID if number == outcome else _LOST for number in range(outcomes))
-
-
-def _unresolved(facts: Facts, position: int, event: events.QuestionAnnulled | events.ResolutionRevoked) -> None:
-    code = facts.question_codes.codes[event.question]
-    facts.books.payouts.pop(code, None)
-    facts.books.rulings.append(Ruling(position, event.at, code, ()))
-
-
 def _finalized(facts: Facts, _: int, event: events.ContestFinalized) -> None:
     books, contest = facts.books, facts.contests[event.contest]
     if contest.opened.rules.trading is not None:
-        payouts = {code: books.payouts[code] for code in contest.entries if code in books.payouts}
-        books.sealed[event.contest] = payouts
+        books.sealed[event.contest] = {code: facts.payouts(code) for code in contest.entries}
 
 
 def _closed(facts: Facts, _: int, event: events.QuestionClosed) -> None:
@@ -233,8 +200,6 @@ _ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.ContestFinalized: _finalized,
     events.QuestionClosed: _closed,
     events.QuestionRescheduled: _rescheduled,
-    events.QuestionAnnulled: _unresolved,
-    events.ResolutionRevoked: _unresolved,
     events.PositionSettled: _ended,
     events.PositionRefunded: _ended,
     events.TradesVoided: _ended,

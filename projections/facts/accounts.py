@@ -125,15 +125,6 @@ class Attempt(NamedTuple):
     defaulted: bool = False
 
 
-class Ruling(NamedTuple):
-    """A ruling on a question: the payout of a share of each outcome; () if it is annulled or revoked."""
-
-    position: int
-    at: int
-    question: int
-    payouts: tuple[Fraction, ...]
-
-
 @dataclass(slots=True)
 class Progress:
     """The progress of a trading contest: counts of participants, of those with a decision, and of open positions.
@@ -169,8 +160,6 @@ class Books:
     attempts: list[Attempt] = field(default_factory=list)
     refusals: list[tuple[int, events.LegRefused]] = field(default_factory=list)
     failures: list[tuple[int, events.CallFailed]] = field(default_factory=list)
-    payouts: dict[int, tuple[Fraction, ...]] = field(default_factory=dict)  # of settled questions, by outcome
-    rulings: list[Ruling] = field(default_factory=list)
     sealed: dict[str, dict[int, tuple[Fraction, ...]]] = field(
         default_factory=dict
     )  # by contest: payouts when it was finalized
@@ -180,13 +169,6 @@ class Books:
     contests: dict[str, Progress] = field(default_factory=dict)
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: settlements, refunds and voided trades
     clock: int = BEFORE_ALL  # the latest instant that any event claims, µs
-
-    def payouts_of(self, contest: str, question: int) -> tuple[Fraction, ...] | None:
-        """Return the payout of a share of each outcome, or None if the question is not resolved.
-
-        The payouts of a finalized contest are those at its finalization.
-        """
-        return self.sealed.get(contest, self.payouts).get(question)
 
     def move(self, old: AccountKey, new: AccountKey) -> None:
         """Give an account to another participant. What is entered already follows with `settle_moves`."""

@@ -24,6 +24,7 @@ from forecast_ledger.projections.core.arrays import (
     spread,
 )
 from forecast_ledger.projections.facts.accounts import Books
+from forecast_ledger.projections.facts.settlements import Settlement
 
 # --- Other ids of participants: as whose each forecast counts, as of a log position.
 
@@ -244,23 +245,6 @@ def _taken(column: Any, index: Int64Array | slice) -> Any:
     return np.broadcast_to(column[:1], index.shape)
 
 
-class Settlement(NamedTuple):
-    """A resolution, annulment or revocation; question: code.
-
-    outcome, known_at: -1 and the scheduled close if it is an annulment or revocation. value: exact decimal text of a
-    numeric answer. settles: False for a revocation. payouts: what a share of each outcome is paid, if no single
-    outcome happened.
-    """
-
-    position: int
-    question: int
-    outcome: int
-    known_at: int
-    value: str = ""
-    settles: bool = True
-    payouts: tuple[Fraction, ...] = ()
-
-
 class OutcomeChange(NamedTuple):
     """A change of the outcomes of a question, which are given by index; instants in µs.
 
@@ -394,7 +378,7 @@ class Facts:
     participant_codes: Codes = field(default_factory=Codes)
     closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, new end
     settlements: list[Settlement] = field(default_factory=list)
-    settled: dict[int, type] = field(default_factory=dict)  # question code -> type of the event that settles it now
+    settled: dict[int, Settlement] = field(default_factory=dict)  # question code -> what settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
     changed: dict[int, ChangedOutcomes] = field(default_factory=dict)  # question code -> changes of its outcomes
@@ -417,6 +401,20 @@ class Facts:
         if trading is None:
             raise KeyError(f"trading rules of {contest!r}")
         return trading
+
+    def payouts_of(self, contest: str, question: int) -> tuple[Fraction, ...]:
+        """Return the payout of a share of each outcome; () if the question is not resolved.
+
+        The payouts of a finalized contest are those at its finalization.
+        """
+        if contest in self.books.sealed:
+            return self.books.sealed[contest].get(question, ())
+        return self.payouts(question)
+
+    def payouts(self, question: int) -> tuple[Fraction, ...]:
+        """Return the payout of a share of each outcome as the question is resolved now; () if it is not."""
+        answer = self.settled.get(question)
+        return () if answer is None else answer.paid(len(self.questions[question].outcomes))
 
     def question_as_of(self, code: int, as_of: int) -> events.QuestionOpened:
         """Return a question with its times as of a log position."""

@@ -16,9 +16,9 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_WEIGHT, LA
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_shares
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.facts.account_events import enter_answers
-from forecast_ledger.projections.facts.columns import Entry, Facts, Settlement, named_tuples
+from forecast_ledger.projections.facts.columns import Entry, Facts, named_tuples
 from forecast_ledger.projections.facts.event_checks import check_event
+from forecast_ledger.projections.facts.settlements import Settlement
 
 _ANY = 0  # the log position of an event whose fault nobody reads
 
@@ -32,17 +32,18 @@ def file_together(facts: Facts, position: Sequence[int], several: Sequence[Any])
 
     position: the log position of each.
     """
-    kinds, before = [*map(type, several)], len(facts.questions)
+    kinds, before, codes = [*map(type, several)], len(facts.questions), facts.question_codes.codes
     opened, added, resolved = (_of(kind, kinds, position, several) for kind in TOGETHER)
     try:
         _check_openings(facts, opened[1])
         file_openings(facts, *opened)
+        _require(len(codes) == len(facts.questions))  # each has an id of its own
         entered = _check_entries(facts, *added)
         answered = _check_answers(facts, *resolved)
     except (_FaultError, Corrupt, KeyError, OverflowError):
-        for question in facts.questions[before:]:
-            del facts.question_codes.codes[question.question]
         del facts.questions[before:], facts.opened[before:]
+        codes.clear()
+        codes.update({question.question: code for code, question in enumerate(facts.questions)})
         return False
     file_entries(facts, *added, entered)
     file_answers(facts, *resolved, answered)
@@ -60,8 +61,6 @@ def _of(
 
 
 def _check_openings(facts: Facts, opened: Sequence[events.QuestionOpened]) -> None:
-    names = {event.question for event in opened}
-    _require(len(names) == len(opened) and facts.question_codes.codes.keys().isdisjoint(names))
     opens_at, closes_at = _within([event.opens_at for event in opened]), _within([event.closes_at for event in opened])
     _within([event.at for event in opened])
     _require(((opens_at < closes_at) & (closes_at - opens_at <= LONGEST_PERIOD)).all())
@@ -110,8 +109,15 @@ def _known(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> Seque
 
 
 def _codes(facts: Facts, named: Sequence[Any]) -> Sequence[int]:
-    codes = facts.question_codes.codes
-    return [codes[event.question] for event in named]
+    """Return the codes of the questions that events name. Raises KeyError: one is not known.
+
+    Events often follow one another as their questions do; to compare the ids is then quicker than to look them up.
+    """
+    codes, names = facts.question_codes.codes, [event.question for event in named]
+    first, last = (codes[names[0]], codes[names[-1]] + 1) if names else (0, 0)
+    if last - first == len(names) and [question.question for question in facts.questions[first:last]] == names:
+        return range(first, last)
+    return [codes[name] for name in names]
 
 
 def _within(numbers: Sequence[int], least: int = FIRST_INSTANT, greatest: int = LAST_INSTANT) -> Int64Array:
@@ -148,8 +154,12 @@ def file_entries(
         [event.spot_at for event in added],
         [tuple([(spot.at, spot.weight) for spot in event.spots]) if event.spots else () for event in added],
     )
-    for code, entry, event in zip(codes, entries, added, strict=True):
-        facts.contests[event.contest].entries[code] = entry
+    contests = [event.contest for event in added]
+    if contests and contests.count(contests[0]) == len(contests):  # as is mostly so
+        facts.contests[contests[0]].entries.update(zip(codes, entries, strict=True))
+        return
+    for code, entry, contest in zip(codes, entries, contests, strict=True):
+        facts.contests[contest].entries[code] = entry
 
 
 def file_answers(
@@ -160,8 +170,7 @@ def file_answers(
 ) -> None:
     """File answers that were checked. codes: of the questions, if they are at hand."""
     codes = _codes(facts, resolved) if codes is None else codes
-    facts.settled.update(zip(codes, repeat(events.QuestionResolved)))
-    facts.settlements += named_tuples(
+    rows = named_tuples(
         Settlement,
         position,
         codes,
@@ -170,8 +179,11 @@ def file_answers(
         [event.value for event in resolved],
         repeat(True, len(codes)),
         [exact_shares(event.payouts, event.payout_unit) if event.payouts else () for event in resolved],
+        [event.at for event in resolved],
     )
-    enter_answers(facts, position, codes, resolved)
+    answers = [*rows]
+    facts.settlements += answers
+    facts.settled.update(zip(codes, answers, strict=True))
 
 
 TOGETHER: dict[type, Callable[[Facts, Sequence[int], Sequence[Any]], None]] = {

@@ -24,7 +24,6 @@ from forecast_ledger.projections.facts.columns import (
     Forecasts,
     Payment,
     Rename,
-    Settlement,
     Status,
     codes_of,
     enrolled_as,
@@ -44,6 +43,7 @@ from forecast_ledger.projections.facts.event_checks import (
 )
 from forecast_ledger.projections.facts.filed_together import TOGETHER, file_together
 from forecast_ledger.projections.facts.outcomes import file_change, laid_out, widths
+from forecast_ledger.projections.facts.settlements import Settlement
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 _ENOUGH = 16  # events that are filed together: fewer are as quickly filed one by one
@@ -186,7 +186,7 @@ def _status(facts: Facts, last: int) -> Status:
     for position, question, at in facts.closings:
         if position <= last:
             closed_at[question] = at
-    for position, question, answer, known, value, settles, paid in facts.settlements:
+    for position, question, answer, known, value, settles, paid, _ in facts.settlements:
         if position <= last:
             outcome[question], values[question], payouts[question] = answer, value, paid
             known_at[question] = known if settles else questions[question].closes_at
@@ -257,11 +257,11 @@ def _file_annulment(
 ) -> None:
     """File an annulment, or that an answer or an annulment does not count any more."""
     code, annuls = facts.question_codes.codes[event.question], isinstance(event, events.QuestionAnnulled)
-    answer = Settlement(recorded.position, code, -1, facts.questions[code].closes_at, settles=annuls)
+    answer = Settlement(recorded.position, code, -1, facts.questions[code].closes_at, settles=annuls, at=event.at)
     facts.settlements.append(answer)
     facts.settled.pop(code, None)
     if annuls:
-        facts.settled[code] = events.QuestionAnnulled
+        facts.settled[code] = answer
 
 
 def _file_schedule(facts: Facts, recorded: Recorded, event: events.QuestionClosed | events.QuestionRescheduled) -> None:

@@ -13,11 +13,11 @@ from forecast_ledger.projections.facts.columns import (
     ChangedOutcomes,
     Entry,
     Facts,
-    Settlement,
     join_pages,
     named_tuples,
 )
 from forecast_ledger.projections.facts.quotes import Quotes
+from forecast_ledger.projections.facts.settlements import Settlement
 
 _Value = TypeVar("_Value")
 _Row = TypeVar("_Row", bound=Entry | Settlement)
@@ -36,7 +36,7 @@ class QuestionFacts(NamedTuple):
     former: dict[int, list[tuple[int, events.QuestionOpened]]]
     closings: list[_Closing]
     settlements: list[Settlement]
-    settled: dict[int, type]
+    settled: dict[int, Settlement]
     changed: dict[int, ChangedOutcomes]
     retractions: dict[int, list[tuple[int, int]]]
     entries: dict[str, dict[int, Entry]]
@@ -72,13 +72,14 @@ class FactsByQuestion:
         settlements = _renumbered(
             Settlement, [(number, each) for code, number in numbers.items() for each in self._settlements.get(code, ())]
         )
+        last = {answer.question: answer for answer in settlements}  # those of a question are in log order
         return QuestionFacts(
             questions=[facts.questions[code] for code in numbers],
             opened=[facts.opened[code] for code in numbers],
             former=_numbered(facts.former, numbers),
             closings=sorted(closings),
             settlements=sorted(settlements, key=attrgetter("position")),
-            settled=_numbered(facts.settled, numbers),
+            settled={number: answer for number, answer in last.items() if answer.settles},
             changed=_numbered(facts.changed, numbers),
             retractions=_numbered(facts.retractions, numbers),
             entries=self._entries_of(numbers, contest),

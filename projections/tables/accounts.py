@@ -282,7 +282,7 @@ def trades_values(analysis: Analysis) -> list[Values]:
 
 def _trade(facts: Facts, trade: Trade) -> list[Any]:
     event, question = trade.event, facts.questions[trade.question]
-    payouts, binary = facts.books.payouts_of(event.contest, trade.question), question.kind == "binary"
+    payouts, binary = facts.payouts_of(event.contest, trade.question), question.kind == "binary"
     kind = share_of(event)
     share = (question.question, share_name(kind, question.outcomes), event.position)
     return [

@@ -19,6 +19,7 @@ from forecast_ledger.projections.core.columns import (
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.quotes import NO_PRICE
+from forecast_ledger.projections.facts.settlements import Settlement
 from forecast_ledger.projections.tables.analysis import Analysis
 from forecast_ledger.projections.tables.schemas import Projection, schema
 
@@ -56,9 +57,6 @@ def _contest(facts: Facts, contest: Contest) -> list[Any]:
 
 
 _ORDERED = {None: "", True: "yes", False: "no"}
-
-
-_STATES: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
 
 
 _QUESTIONS = schema("""
@@ -102,7 +100,7 @@ def questions_values(analysis: Analysis) -> list[Values]:
         now.closed_at,
         [question.reveals_at for question in questions],
         int64_array(facts.opened),
-        [_STATES.get(facts.settled.get(code), "unresolved") for code in codes],
+        [_state(facts.settled.get(code)) for code in codes],
         [_outcome(question, outcome) for question, outcome in zip(questions, now.outcome.tolist(), strict=True)],
         [value or None for value in now.values],
         [question.group for question in questions],
@@ -111,6 +109,10 @@ def questions_values(analysis: Analysis) -> list[Values]:
         [question.url for question in questions],
         [question.source for question in questions],
     ]
+
+
+def _state(answer: Settlement | None) -> str:
+    return "unresolved" if answer is None else "resolved" if answer.is_answer else "annulled"
 
 
 def _outcomes(facts: Facts, code: int) -> tuple[str, ...]:
@@ -158,13 +160,13 @@ def marks_values(analysis: Analysis) -> list[Values]:
     """One row for each outcome that ever had a price: the last price, regardless of a contest's rules."""
     facts, rows = analysis.facts, []
     for code in facts.books.quotes:
-        question, payouts = facts.questions[code], facts.books.payouts.get(code)
+        question, payouts = facts.questions[code], facts.payouts(code)
         for outcome, label in enumerate(question.outcomes):
             series = analysis.marks.series(code, outcome)
             if len(series.price):
                 price, _, quoted_at, position = (int(column[-1]) for column in series)
                 source = facts.books.quotes.last(code, position + 1).source
-                brier = payouts and round_to_points((Fraction(price, PROBABILITY) - payouts[outcome]) ** 2)
+                brier = round_to_points((Fraction(price, PROBABILITY) - payouts[outcome]) ** 2) if payouts else None
                 age = facts.books.clock - quoted_at
                 rows.append([question.question, label, price, quoted_at, age, source, position, brier])
     return columns_of_rows(rows, _MARKS.columns)

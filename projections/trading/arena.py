@@ -104,7 +104,7 @@ def resolved_stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
         _stake(trade, share_payout(share_of(trade.event), payouts))
         for trade in trades
         if isinstance(trade.event, events.SharesBought)
-        and (payouts := facts.books.payouts_of(trade.event.contest, trade.question))
+        and (payouts := facts.payouts_of(trade.event.contest, trade.question))
     ]
 
 

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.book import share_payout
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, round_half_even
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
-from forecast_ledger.projections.facts.accounts import ENDING_KINDS, FINE_PER_MICRO, AccountKey, Movement, Ruling
+from forecast_ledger.projections.facts.accounts import ENDING_KINDS, FINE_PER_MICRO, AccountKey, Movement
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.account_histories import (
     ALL,
@@ -41,6 +41,15 @@ NO_SCORE = -1
 _LIMB_BITS = 128  # bits after the point of the scores that are summed
 
 Ratio = tuple[int, int]  # numerator, denominator
+
+
+class Ruling(NamedTuple):
+    """A ruling on a question: the payout of a share of each outcome; () if it is annulled or revoked."""
+
+    position: int
+    at: int
+    question: int
+    payouts: tuple[Fraction, ...]
 
 
 class Verdict(NamedTuple):
@@ -463,11 +472,12 @@ def _scored(
     facts: Facts, contest: str, histories: AccountHistories, axis: TickAxis
 ) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
     """Return the mean score and number of resolved bets, at the ticks of all accounts and at all movements."""
-    as_of = facts.contests[contest].as_of(facts)
+    as_of, entries = facts.contests[contest].as_of(facts), facts.contests[contest].entries
     rulings: dict[int, list[Ruling]] = {}
-    for ruling in facts.books.rulings:
-        if ruling.position <= as_of:
-            rulings.setdefault(ruling.question, []).append(ruling)
+    for row in facts.settlements:
+        if row.position <= as_of and row.question in entries:
+            payouts = row.paid(len(facts.questions[row.question].outcomes))
+            rulings.setdefault(row.question, []).append(Ruling(row.position, row.at, row.question, payouts))
     caps = {trade.position: trade.cap for trade in facts.books.trades if trade.cap and trade.event.contest == contest}
     ticks = axis.ticks.tolist()
     tick_steps: list[tuple[int, int, int]] = []

@@ -151,7 +151,7 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
     for holding in account.holdings.values():
         name = share_name(holding.share, known.questions[holding.question].outcomes)
         if holding.question in codes and published.outcome in {"", name}:
-            paid = known.books.payouts_of(published.contest, holding.question)
+            paid = known.payouts_of(published.contest, holding.question)
             price = share_payout(holding.share, paid) * PROBABILITY if paid else published.mark
             if price is None:
                 price = max(marks.last(trading, holding.question, holding.share, clock)[0], 0)

@@ -11,11 +11,11 @@ from forecast_ledger.projections.facts.columns import (
     Facts,
     Forecasts,
     Rename,
-    Settlement,
     codes_of,
     enrolled_as,
     moved,
 )
+from forecast_ledger.projections.facts.settlements import Settlement
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.event_text import answer_text

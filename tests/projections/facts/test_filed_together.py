@@ -16,11 +16,11 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.facts import from_log
-from forecast_ledger.projections.facts.accounts import Ruling
-from forecast_ledger.projections.facts.columns import Entry, Facts, Settlement
+from forecast_ledger.projections.facts.columns import Entry, Facts
 from forecast_ledger.projections.facts.event_checks import check_event
 from forecast_ledger.projections.facts.filed_together import file_together
 from forecast_ledger.projections.facts.from_log import file_page
+from forecast_ledger.projections.facts.settlements import Settlement
 from tests.projections.facts.test_event_checks import (
     CLOSES,
     HALF,
@@ -111,8 +111,8 @@ def shown(facts: Facts) -> list[object]:
     books, contests = facts.books, facts.contests.items()
     return [
         *(facts.as_of, facts.questions, facts.opened, facts.former, facts.closings, facts.settlements),
-        *([*each.items()] for each in (facts.question_codes.codes, facts.settled, books.payouts)),
-        *(books.rulings, books.clock, [(name, [*each.entries.items()], each.opened) for name, each in contests]),
+        *([*each.items()] for each in (facts.question_codes.codes, facts.settled)),
+        *(books.clock, [(name, [*each.entries.items()], each.opened) for name, each in contests]),
     ]
 
 
@@ -134,11 +134,13 @@ def test_what_is_filed_of_each_event() -> None:
     counted = ((OPENS + 1, 2), (OPENS + 3, 1))
     entries = {1: Entry(4, 1, 7, None, OPENS + 2), 0: Entry(5, 0, 1_000_000, None, None, counted)}
     assert [*facts.contests["cup"].entries.items()] == [*entries.items()]
-    answers = [Settlement(6, 1, 1, CLOSES, "", True, ()), Settlement(7, 0, -1, OPENS + 4, "", True, (half, half))]
+    answers = [
+        Settlement(6, 1, 1, CLOSES, "", True, (), at=CLOSES),
+        Settlement(7, 0, -1, OPENS + 4, "", True, (half, half), at=CLOSES),
+    ]
     assert facts.settlements == answers
-    assert facts.settled == dict.fromkeys((0, 1), events.QuestionResolved)
-    assert facts.books.payouts == {1: (0, 1), 0: (half, half)}
-    assert facts.books.rulings == [Ruling(6, CLOSES, 1, (Fraction(0), Fraction(1))), Ruling(7, CLOSES, 0, (half, half))]
+    assert facts.settled == {1: answers[0], 0: answers[1]}
+    assert [facts.payouts(question) for question in (0, 1)] == [(half, half), (0, 1)]
 
 
 KERNELS: dict[str, Any] = {"kernel": "brier", "cdf_kernel": "crps", "quantile_kernel": "pinball"}

@@ -16,8 +16,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, Level
 from forecast_ledger.projections.core.arrays import Codes
-from forecast_ledger.projections.facts.columns import Entry, Facts, Payment, Settlement
+from forecast_ledger.projections.facts.columns import Entry, Facts, Payment
 from forecast_ledger.projections.facts.from_log import facts, status, status_of
+from forecast_ledger.projections.facts.settlements import Settlement
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from tests.support import oracle
 from tests.support.effort import times
@@ -215,7 +216,7 @@ def test_every_fact_is_filed_under_its_log_position() -> None:
     assert (contest.enrolments, contest.levels) == ({"ada": enrolled}, {"ada": "no_rank"})
     assert contest.paid == {"ada": Payment(9, 7)}
     assert log_facts.closings == [(6, 0, 180)]
-    assert log_facts.settlements == [Settlement(7, 0, 1, 150)]
+    assert log_facts.settlements == [Settlement(7, 0, 1, 150, at=900)]
     assert (log_facts.questions, log_facts.as_of) == ([opened()], 9)
 
 

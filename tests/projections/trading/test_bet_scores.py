@@ -6,9 +6,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.facts.accounts import Movement, Ruling
+from forecast_ledger.projections.facts.accounts import Movement
 from forecast_ledger.projections.trading.portfolios import (
     NO_SCORE,
+    Ruling,
     ScoredSpan,
     Verdict,
     mean_changes,
