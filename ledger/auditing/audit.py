@@ -8,8 +8,9 @@ from functools import partial
 
 from msgspec import UNSET, UnsetType, json, structs
 
-from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck, PlainForecast
+from forecast_ledger.ledger.auditing.quick_check import DIGEST, ForecastCheck
 from forecast_ledger.ledger.auditing.rebuild import CommandReading, rebuilt_commands
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve
@@ -92,16 +93,21 @@ class Audit:
         self._pending = [*page[at:]]
         return [*pending, *page[start:at]]
 
-    def take(self, forecasts: Sequence[PlainForecast]) -> Sequence[Recorded] | None:
+    def take(self, forecasts: PlainForecasts) -> Sequence[Recorded] | None:
         """Apply the next rows, which are forecasts; return the rows of the command before them, which is then decided.
 
-        None if the decider might not record one of them: then decide the whole log by `pages` alone. Raises Corrupt: it
-        would not record the command before them; the rows after it are not named as `pages` names them.
+        None if the decider might not record one of them, or Corrupt, now or later, up to `check_taken`: then decide the
+        whole log by `pages` alone. Raises Corrupt: it would not record the command before them; the rows after it are
+        not named as `pages` names them.
         """
         decided, self._pending = self._pending, []
         if decided:
             self._command(decided, None)
         return decided if self._forecasts.take(forecasts, self._commands) else None
+
+    def check_taken(self) -> None:
+        """Check what is left to check of all forecasts taken. Raises Corrupt: the decider would not record one."""
+        self._forecasts.check_taken(self._commands)
 
     def _apply(self, recorded: Recorded) -> None:
         for table, key, value in evolve(recorded.event, self.state, recorded.position):
@@ -181,7 +187,8 @@ class Audit:
             check_id(first.command_id, "id")
         except Refused as refused:
             raise _corrupt(first, mismatch("a valid command id", _reason(refused))) from None
-        if (before := self._commands.get(first.command_id)) is not None:
+        before = self._commands.get(first.command_id) or self._forecasts.taken_at(first.command_id)
+        if before is not None:
             expected = "a command id that is not in use"
             raise _corrupt(first, mismatch(expected, f"{short_repr(first.command_id)}, as at log position {before}"))
         self._commands[first.command_id] = first.position

@@ -4,14 +4,15 @@ It accepts only events that the decider would record; an event that it does not 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice, takewhile
 from typing import Any
 
 from msgspec import UNSET, json
 
-from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts, check_taken, take_columns
+from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
     FIRST_INSTANT,
@@ -32,18 +33,17 @@ from forecast_ledger.ledger.model.canonical import (
 )
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange, QuestionOpened
 from forecast_ledger.ledger.model.log import Recorded, fingerprints
+from forecast_ledger.ledger.model.mismatch import short_repr
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> the part of its numbers in its content; None if not accepted.
 _Form = Callable[[ForecastMade, bool], str | int | None]
 QuestionForm = tuple[str, _Form]  # the id of a question as JSON, and its form
-# A forecast alone in its command, of which `ForecastForms.say` is true, by a digest of its normal form: its question
-# and participant, when it is made, µs, the id of its command, and its log position.
-PlainForecast = tuple[str, str, int, str, int]
 _Content = tuple[str, str, int | str, str | int]  # of a forecast: question and participant, as JSON, instant, numbers
 _Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
 _LENGTHS = {*range(1, ID_LENGTH + 1)}  # of ids
 _STAMPED = "null"  # in place of an instant that the ledger has stamped
+_FEW = 32  # forecasts: fewer are taken in less time row by row
 
 
 class ForecastForms:
@@ -104,6 +104,8 @@ class ForecastCheck:
         self._forms = ForecastForms()
         self._taking: dict[str, _Taking | None] = {}  # by question; None for one that may take no forecast
         self._said: tuple[Sequence[Recorded], int, list[bool | None]] = (), 0, []  # of rows, from one of them on
+        self._ids = set[str]()  # of forecasts taken as columns
+        self._taken = list[tuple[Sequence[str], Any]]()  # their ids and log positions
         self._is_normal = False  # whether a command is known by its normal form, as all after it must be
         self.first_forms = 0, 0  # how many are known by the first form, and the log position of the last one
 
@@ -133,7 +135,7 @@ class ForecastCheck:
         """
         if type(rows[begin].event) is not ForecastMade:
             return 0
-        taking, several, count = self._taking, self._state.several_ids(), 0
+        taking, several, taken, count = self._taking, self._state.several_ids(), self._ids, 0
         beside = islice(rows, begin, None), islice(rows, begin + 1, None), self._said_from(rows, begin)
         for recorded, after, said in zip(*beside, strict=False):
             event: Any = recorded.event
@@ -145,7 +147,7 @@ class ForecastCheck:
             last = standing.get(who)
             if last is not None and at < (last if isinstance(last, int) else last[0]):
                 break
-            if command_id in commands or command_id == after.command_id:
+            if command_id in commands or command_id in taken or command_id == after.command_id:
                 break
             if recorded.normal is not True:
                 if not said and (self._is_normal or not DIGEST.fullmatch(recorded.command)):
@@ -182,12 +184,44 @@ class ForecastCheck:
             self._said = rows, begin, said
         return islice(said, begin - first, None)
 
-    def take(self, forecasts: Iterable[PlainForecast], commands: dict[str, int]) -> bool:
-        """Apply forecasts; return False at the first that the decider might not record. commands: see `accept`."""
+    def take(self, forecasts: PlainForecasts, commands: dict[str, int]) -> bool:
+        """Apply forecasts; return False if the decider might not record one of them, which `check_taken` may find.
+
+        commands: see `accept`.
+        """
+        if len(forecasts.ids) < _FEW:
+            return self._take_rows(forecasts.rows(), commands)
+        count, self._is_normal = len(self._ids) + len(forecasts.ids), True
+        self._ids.update(forecasts.ids)
+        self._taken.append((forecasts.ids, forecasts.position))
+        if len(self._ids) < count or (taken := take_columns(forecasts, self._state)) is None:
+            return False
+        for name in taken:
+            self._taking.pop(name, None)  # what stands there is not what stood
+        return True
+
+    def check_taken(self, commands: Collection[str]) -> None:
+        """Check the ids of forecasts taken, and their order in time. commands: the other ids. Raises Corrupt."""
+        for command_id in () if self._ids.isdisjoint(commands) else commands:
+            if (position := self.taken_at(command_id)) is not None:
+                raise Corrupt(position, f"the id {short_repr(command_id)} is that of another command too")
+        check_taken(self._state)
+
+    def taken_at(self, command_id: str) -> int | None:
+        """Return the log position of the forecast with this id, if it was taken with others."""
+        if command_id not in self._ids:
+            return None
+        ids, position = next(each for each in self._taken if command_id in each[0])
+        return int(position[ids.index(command_id)])
+
+    def _take_rows(self, forecasts: Iterable[tuple[str, str, int, str, int]], commands: dict[str, int]) -> bool:
+        """Do this row by row."""
         taking, several = self._taking, self._state.several_ids()
         for name, who, at, command_id, position in forecasts:
             known = taking[name] if name in taking else taking.setdefault(name, self._takes(name))
-            if known is None or who in several or at >= known[0] or command_id in commands:
+            if known is None or who in several or at >= known[0]:
+                return False
+            if command_id in commands or command_id in self._ids:
                 return False
             standing = known[1]
             last = standing.get(who)

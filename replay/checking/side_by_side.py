@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import groupby, islice, pairwise
+from itertools import islice, pairwise
 from os import fspath
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec import json
 
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.auditing.quick_check import ForecastForms
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.core.files import folder_at
@@ -32,7 +34,7 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_starts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import file_columns, file_page
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
@@ -170,40 +172,41 @@ def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[Checked
             return None
         added = [whole.facts.participant_codes.add(name) for name in part.participants]
         for page in part.pages:
-            if not _enter(whole, page, names, part.participants, int64_array(added)):
+            if not _enter(whole, page, names, int64_array(added)):
                 return None
         rows.last, rows.recorded_at, rows.imported = part.end, part.recorded_at, max(rows.imported, part.imported)
         source.on_progress(rows.last.position)
+    audit.check_taken()
     labels = whole.facts.question_codes.labels
     return whole if labels == names[: len(labels)] else None
 
 
-def _enter(whole: Beginning, page: CheckedPage, names: list[str], participants: list[str], codes: Int64Array) -> bool:
+def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Array) -> bool:
     """Decide the commands of a page, and file their events; False if any of them is in doubt. Raises Corrupt.
 
-    names, participants: by the codes of the processes. codes: of the participants in the facts.
+    names: of questions, by the codes of the processes. codes: in the facts, by those that participants have there.
     """
     forecasts, decided = page.forecasts, list[Recorded]()
-    plain = zip(
-        [names[code] for code in forecasts.question.tolist()],
-        [participants[code] for code in forecasts.participant.tolist()],
-        forecasts.at.tolist(),
-        page.ids,
-        forecasts.position.tolist(),
-        strict=True,
+    forecasts = forecasts._replace(participant=codes[forecasts.participant])
+    plain = PlainForecasts(
+        names,
+        whole.facts.participant_codes.labels,
+        *(forecasts.question, forecasts.participant, forecasts.at, page.ids, forecasts.position),
     )
-    others = iter(log.decode_rows(page.others))
-    for is_plain, rows in groupby(page.plain):
-        count = len([*rows])
-        before = whole.audit.take([*islice(plain, count)]) if is_plain else whole.audit.decide([*islice(others, count)])
+    others, is_plain, taken = iter(log.decode_rows(page.others)), np.frombuffer(page.plain, np.int8), 0
+    starts = run_starts(is_plain)
+    for first, count in zip(starts.tolist(), np.diff(starts, append=len(is_plain)).tolist(), strict=True):
+        if is_plain[first]:
+            before = whole.audit.take(plain.between(taken, taken := taken + count))
+        else:
+            before = whole.audit.decide([*islice(others, count)])
         if before is None:
             return False
         decided += before
     if decided and (filed := file_page(whole.facts, decided)) is not None:
         whole.columns.append(filed)
     if len(page.ids):
-        renumbered = forecasts._replace(participant=codes[forecasts.participant])
-        whole.columns.append(file_columns(whole.facts, renumbered))
+        whole.columns.append(file_columns(whole.facts, forecasts))
     return True
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, json, structs
 
+from forecast_ledger.ledger.auditing import quick_check
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
 from forecast_ledger.ledger.core.parquet_files import BYTES
@@ -93,6 +94,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
     monkeypatch.setattr(side_by_side, "processors", lambda: 2)
     monkeypatch.setattr(side_by_side, "MANY", 1)
     monkeypatch.setattr(side_by_side, "PART", 7)
+    monkeypatch.setattr(quick_check, "_FEW", 2)  # so that forecasts are taken row by row, and as columns
     return found
 
 
@@ -358,7 +360,7 @@ def test_forecasts_are_taken_as_they_are(
     take = Audit.take
 
     def noted(audit: Audit, forecasts: Any) -> Any:
-        taken.extend(forecasts)
+        taken.extend(forecasts.ids)
         return take(audit, forecasts)
 
     monkeypatch.setattr(Audit, "take", noted)
