@@ -115,6 +115,11 @@ def forecast_contents(
     ]
 
 
+def content_parts(questions: Any, participants: Any, instants: Any, yes: Any) -> tuple[Any, ...]:
+    """Return the parts of what `forecast_contents` returns, in normal form, for whoever joins columns of texts."""
+    return _BEGINS[True], questions, ",", participants, ",", instants, ",", yes, "]"
+
+
 def numbers_text(field: str, numbers: Sequence[Any]) -> bytes:
     """Return the numbers of a cdf, quantiles or samples, of one forecast or more, as a JSON array of shortest texts.
 

@@ -164,6 +164,11 @@ def fingerprints(contents: Iterable[bytes]) -> list[str]:
     return [sha256(content).hexdigest()[:32] for content in contents]
 
 
+def fingerprint_bytes(contents: Iterable[bytes]) -> bytes:
+    """Return the digests that `fingerprints` returns, 16 bytes each, one after the other."""
+    return b"".join([sha256(content).digest()[:16] for content in contents])
+
+
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """Return a row's canonical bytes and its computed digest; the digest that it states is ignored."""
     body = encode_row(recorded)[: -_FRAME - len(recorded.digest)]
@@ -272,6 +277,11 @@ def chain_digests(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) 
         digest = hexlify(computed)
         digests.append(computed)
     return digests, digest.decode()
+
+
+def built_row(head: bytes, previous: bytes, end: bytes, digest: bytes) -> bytes:
+    """Return one of the rows that `chain_rows` returns. previous: the digest before, as text. digest: 32 bytes."""
+    return head + previous + end + _BEFORE_DIGEST + hexlify(digest) + _AFTER_DIGEST
 
 
 def head_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -188,6 +188,8 @@ def no_rows(schema: Any) -> Any:
 
 def whole(column: Any) -> Any:
     """Return a column as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)  # which is not copied
     return column.combine_chunks() if column.num_chunks else pyarrow().nulls(0, column.type)  # the first imports pandas
 
 
@@ -196,6 +198,13 @@ def integers(column: Any, missing: int | None = None) -> Any:
     array = whole(column)
     values = numpy_array(array) if missing is None else np.where(is_valid(array), _values(array), missing)
     return values.astype(np.int64, copy=False)
+
+
+def taken(table: Any, rows: Any) -> Any:
+    """Return some rows of a table, by their numbers, an array; if they follow one another, they are not copied."""
+    if len(rows) and (rows == np.arange(rows[0], rows[0] + len(rows))).all():
+        return table.slice(rows[0], len(rows))
+    return table.take(row_numbers(rows))
 
 
 def log_order(position: Any) -> Any:
@@ -212,5 +221,5 @@ def labelled(column: Any) -> tuple[list[str], Any]:
     """Return the labels of a column of names, and the label of each row by number, an array of int32."""
     if not len(column):
         return [], np.zeros(0, np.int32)
-    chunk = column.combine_chunks()
+    chunk = whole(column)
     return chunk.dictionary.to_pylist(), numpy_array(chunk.indices)

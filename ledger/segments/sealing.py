@@ -18,9 +18,9 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows
 from forecast_ledger.ledger.segments.arrow_arrays import integers, pyarrow, row_numbers
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts
+from forecast_ledger.ledger.segments.row_ranges import between
 from forecast_ledger.ledger.segments.segment_columns import (
     SegmentColumns,
-    between,
     join,
     made_columns,
     rebuild,

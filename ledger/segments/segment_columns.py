@@ -34,6 +34,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     numpy_array,
     pyarrow,
     row_numbers,
+    taken,
     text_scalar,
     whole,
 )
@@ -180,30 +181,15 @@ def join(parts: list[SegmentColumns]) -> SegmentColumns:
     return SegmentColumns(*map(_joined_columns, tables, schemas()))
 
 
-def between(columns: SegmentColumns, after: int | None, end: int | None) -> SegmentColumns:
-    """Return the rows after a log position up to another. None: those before, or after, whatever their positions."""
-    if after is None and end is None:
-        return columns
-    least, most = -(2**63) if after is None else after + 1, 2**63 - 1 if end is None else end
-    positions = (integers(table["position"]) for table in columns)
-    rows_of = (np.flatnonzero((position >= least) & (position <= most)) for position in positions)
-    return SegmentColumns(
-        *(
-            table if len(rows) == len(table) else table.take(row_numbers(rows))
-            for table, rows in zip(columns, rows_of, strict=True)
-        )
-    )
-
-
 def _joined_columns(parts: list[list[Any]], schema: Any) -> Any:
     """Return the columns of parts joined, as a table, question after question; the parts lose their columns."""
-    order, joined = None, []
+    order, columns = None, []
     if "question" in schema.names:
-        order = _question_order(_joined_column([columns[schema.names.index("question")] for columns in parts]))
+        order = _question_order(_joined_column([part[schema.names.index("question")] for part in parts]))
     for _ in schema:
-        column = _joined_column([columns.pop(0) for columns in parts])
-        joined.append(column if order is None else column.take(order))
-    return pyarrow().Table.from_arrays(joined, schema=schema)
+        column = _joined_column([part.pop(0) for part in parts])
+        columns.append(column if order is None else column.take(order))
+    return pyarrow().Table.from_arrays(columns, schema=schema)
 
 
 def _joined_column(parts: list[Any]) -> Any:
@@ -351,13 +337,13 @@ def rebuild(columns: SegmentColumns, before: Checkpoint, chain: Chain = log.chai
     for begin, last, quoted in _pages(position[order], quotes, _log_order(quotes)):
         page = order[begin:last]
         typed = page < len(forecasts)
-        made, page_others = forecasts.take(row_numbers(page[typed])), others.slice(0, 0)
+        made, page_others = taken(forecasts, page[typed]), others.slice(0, 0)
         heads, ends = _heads(made), _forecast_ends(made)
         if len(made) < len(page) or len(quoted):  # quotes without an event are refused
-            page_others = others.take(row_numbers(page[~typed] - len(forecasts)))
+            page_others = taken(others, page[~typed] - len(forecasts))
             page_quotes = quotes.take(row_numbers(quoted))
             row_order = row_numbers(np.argsort(np.argsort(~typed, kind="stable"), kind="stable"))
-            others_end = _joined(*log.event_parts(with_quotes(page_others, page_quotes)["event"]))
+            others_end = joined(*log.event_parts(with_quotes(page_others, page_quotes)["event"]))
             heads = pa.concat_arrays([heads, _heads(page_others)]).take(row_order)
             ends = pa.concat_arrays([ends, others_end]).take(row_order)
         rows, previous = chain(previous, heads.to_pylist(), ends.to_pylist())
@@ -480,7 +466,7 @@ def with_quotes(others: Any, quotes: Any) -> Any:
 def _quote_texts(quotes: Any) -> Any:
     """Return the JSON of each quote, whose ids are JSON."""
     sides = {side: _number_lists(quotes[side]) for side in SIDES}
-    return _joined(*log.quote_parts(quotes["question"], sides)).cast(pyarrow().string())
+    return joined(*log.quote_parts(quotes["question"], sides)).cast(pyarrow().string())
 
 
 def _heads(table: Any) -> Any:
@@ -494,7 +480,7 @@ def _heads(table: Any) -> Any:
         "command_id": _quoted(table["command_id"]),
         "command": _hexadecimal(table["command"]),
     }
-    return _joined(*log.head_parts(of))
+    return joined(*log.head_parts(of))
 
 
 def _forecast_ends(table: Any) -> Any:
@@ -509,7 +495,7 @@ def _forecast_ends(table: Any) -> Any:
         "attestation": table["attestation"],
         "until": table["until"].cast(pyarrow().int64()).cast(pyarrow().string()),
     }
-    return _joined(*log.forecast_parts(of))
+    return joined(*log.forecast_parts(of))
 
 
 def _either(column: Any, text: str, other: str) -> Any:
@@ -520,7 +506,7 @@ def _either(column: Any, text: str, other: str) -> Any:
     return compute.if_else(column, text_scalar(text), text_scalar(other)) if compute.any(column).as_py() else other
 
 
-def _joined(*parts: Any) -> Any:
+def joined(*parts: Any) -> Any:
     """Return the bytes of each row's parts, one after the other; numbers in decimals, instants in µs.
 
     A part that is a tuple is joined first, and is empty where one of its own parts is missing.
@@ -532,12 +518,12 @@ def _joined(*parts: Any) -> Any:
         else:
             texts += [text_scalar(literal), _text(part)]
             literal = ""
-    joined = compute_functions().binary_join_element_wise(*texts, text_scalar(literal), text_scalar(""))
-    return (whole(joined) if isinstance(joined, pa.ChunkedArray) else joined).cast(pa.binary())
+    rows = compute_functions().binary_join_element_wise(*texts, text_scalar(literal), text_scalar(""))
+    return (whole(rows) if isinstance(rows, pa.ChunkedArray) else rows).cast(pa.binary())
 
 
 def _present(parts: Sequence[Any]) -> Iterator[Any]:
-    """Yield the parts that `_joined` joins, without those that no row has; of a tuple that all rows have, its own."""
+    """Yield the parts that `joined` joins, without those that no row has; of a tuple that all rows have, its own."""
     for part in parts:
         if not isinstance(part, tuple):
             yield part
@@ -565,7 +551,7 @@ def _text(part: Any) -> Any:
 
 
 def _quoted(column: Any) -> tuple[Any, ...]:
-    """Return texts as JSON, as a part that `_joined` takes."""
+    """Return texts as JSON, as a part that `joined` takes."""
     column = whole(column)
     odd = compute_functions().match_substring_regex(column, _ESCAPED) if _has_escaped(column) else None
     if odd is None or not compute_functions().any(odd).as_py():
@@ -595,6 +581,9 @@ def _number_lists(column: Any) -> Any:
     """Return each list of numbers as JSON without its brackets."""
     pa = pyarrow()
     column = whole(column)
-    numbers = compute_functions().fill_null(column.values.cast(pa.string()), text_scalar("null"))
-    texts = pa.ListArray.from_arrays(column.offsets, numbers, mask=column.is_null())
+    ends = numpy_array(column.offsets) if len(column) else np.zeros(1, np.int32)
+    values = column.values.slice(int(ends[0]), int(ends[-1] - ends[0]))  # of these lists alone
+    numbers = compute_functions().fill_null(values.cast(pa.string()), text_scalar("null"))
+    offsets = row_numbers(ends - ends[0]).cast(pa.int32())
+    texts = pa.ListArray.from_arrays(offsets, numbers, mask=column.is_null())
     return compute_functions().binary_join(texts, text_scalar(","))

@@ -14,7 +14,8 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, between
+from forecast_ledger.ledger.segments.row_ranges import between
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.segments.segment_files import (
     Segment,
     check_file,
@@ -157,7 +158,7 @@ def _latest(columns: SegmentColumns) -> int:
 def _check_rows(columns: SegmentColumns, segment: Segment, position: int) -> None:
     """Rebuild the rows of a segment up to a log position, or a little further. Raises Corrupt: one was changed."""
     at = segment.first - 1
-    for digests in checked_rows(columns, segment, segment.before, digests=True):
+    for digests in checked_rows(columns, segment, segment.before, chain=log.chain_digests):
         at += len(digests)
         if at >= position:
             return

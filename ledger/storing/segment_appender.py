@@ -77,7 +77,7 @@ def _resume(target: Sealing, listed: SegmentRows, *, is_checked: bool) -> None:
     if is_checked:
         listed.close()  # its rows are seldom read
     else:
-        deque(checked_rows(columns, segment, segment.before, digests=True), 0)
+        deque(checked_rows(columns, segment, segment.before, chain=log.chain_digests), 0)
     target.resume(columns)
 
 

@@ -1,7 +1,8 @@
 """The rows of a folder of segments, for all that reads a log: rebuilt from the columns, a page at a time."""
 
+from binascii import hexlify
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
@@ -25,9 +26,10 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     row_numbers,
     whole,
 )
+from forecast_ledger.ledger.segments.row_ranges import InLogOrder, between
 from forecast_ledger.ledger.segments.segment_columns import (
+    Chain,
     SegmentColumns,
-    between,
     rebuild,
     says_another,
     schemas,
@@ -51,11 +53,33 @@ Page = Sequence[tuple[int, bytes]]
 
 
 class SegmentPart(NamedTuple):
-    """Consecutive rows of a segment in log order, the columns of which they are made, and what they follow."""
+    """Consecutive rows of a segment: the columns of which they are made, their digests, and what they follow.
+
+    heads, ends: the bytes of each row before the digest of the row before it, and after that up to its own digest.
+    beside: the ids of the commands of the rows before and after them in the segment; None if there is none.
+    """
 
     before: Checkpoint
     columns: SegmentColumns
-    rows: list[bytes]
+    heads: list[bytes]
+    ends: list[bytes]
+    digests: list[bytes]
+    beside: tuple[str | None, str | None]
+
+    @property
+    def end(self) -> Checkpoint:
+        """The checkpoint of the last row."""
+        return Checkpoint(self.before.position + len(self.digests), self.digests[-1].hex())
+
+    def rows(self, places: Iterable[int]) -> list[bytes]:
+        """Return the rows at some places, which count from 0."""
+        before = self.before.digest.encode()
+        return [
+            log.built_row(
+                self.heads[at], hexlify(self.digests[at - 1]) if at else before, self.ends[at], self.digests[at]
+            )
+            for at in places
+        ]
 
     def order(self) -> Any:
         """Return which row of the columns, those of forecasts first, is next in the log; shape (n,)."""
@@ -76,6 +100,19 @@ class SegmentPart(NamedTuple):
         return [tags[number] for number in np.concatenate([made, label + 2])[self.order()].tolist()]
 
 
+class _Texts:
+    """The bytes of which rows are made; see `SegmentPart`. They are chained without being joined."""
+
+    def __init__(self) -> None:
+        self.heads, self.ends = list[bytes](), list[bytes]()
+
+    def chain(self, previous: str, heads: Sequence[bytes], ends: Sequence[bytes]) -> tuple[list[bytes], str]:
+        """Return the digests of rows as `chain_digests` does, and keep their bytes."""
+        self.heads += heads
+        self.ends += ends
+        return log.chain_digests(previous, heads, ends)
+
+
 class SegmentRows(Rows):
     """The rows of the log that a folder of segments holds; they cannot be appended to."""
 
@@ -88,6 +125,9 @@ class SegmentRows(Rows):
         self.manifest, self._segments = manifest, manifest.segments
         self._ends = [segment.last for segment in self._segments]
         self.columns = lru_cache(maxsize=1)(self._read_columns)
+        self._in_order = lru_cache(maxsize=1)(
+            lambda segment: InLogOrder.of(self.columns(segment), segment.first, segment.last)
+        )
         self._page: tuple[int, list[bytes]] = 1, []  # the log position of its first row, and rows rebuilt last
         self._following = iter(list[list[bytes]]())  # the pages after it
         self._bound = self.newest()
@@ -142,26 +182,41 @@ class SegmentRows(Rows):
     def parts(self, after: int, end: int) -> Iterator[SegmentPart]:
         """Yield the rows after a log position up to another, of one segment after the other. Raises Corrupt."""
         for segment in self._segments[bisect_left(self._ends, after + 1) : bisect_left(self._ends, end) + 1]:
-            begin, last = max(after, segment.before.position), min(end, segment.last)
-            columns, before = self.columns(segment), segment.before
+            begin, last, texts = max(after, segment.before.position), min(end, segment.last), _Texts()
+            before = segment.before
             if begin > before.position and begin // MARKED > before.position // MARKED:
                 before = _mark(segment, begin // MARKED * MARKED)
-            columns = _part(columns, segment, before.position, last)
-            pages = checked_rows(columns, segment, before, last)
-            rows = [row for page in pages for row in page]
+            columns = self._between(segment, before.position, last)
+            pages = checked_rows(columns, segment, before, last, texts.chain)
+            digests = [digest for page in pages for digest in page]
             if skipped := begin - before.position:
-                before = Checkpoint(begin, log.stated_digest(rows[skipped - 1]))
-            yield SegmentPart(before, _part(columns, segment, begin, last), rows[skipped:])
+                columns, before = self._between(segment, begin, last), Checkpoint(begin, digests[skipped - 1].hex())
+            beside = self._command_at(segment, begin), self._command_at(segment, last + 1)
+            made = texts.heads[skipped:], texts.ends[skipped:], digests[skipped:]
+            yield SegmentPart(before, columns, *made, beside)
+
+    def _between(self, segment: Segment, after: int, end: int) -> SegmentColumns:
+        """Return the rows of a segment after a log position up to another, as `_part` does."""
+        ordered = self._in_order(segment)
+        return _part(self.columns(segment), segment, after, end) if ordered is None else ordered.between(after, end)
+
+    def _command_at(self, segment: Segment, position: int) -> str | None:
+        """Return the id of the command of a row of a segment; None if it has none there."""
+        ordered = self._in_order(segment)
+        if ordered is None or not segment.first <= position <= segment.last:
+            return None
+        return str(ordered.row(position)["command_id"][0])
 
     def clock_of(self, position: int) -> tuple[int, bool]:
         """Return when a row was recorded, µs, and whether it was imported. Raises Corrupt: there is no such row."""
         segment, following = (self._segments[bisect_left(self._ends, at)] for at in (position, position + 1))
-        if segment is following:
-            columns = self.columns(segment)
+        if segment is following and (ordered := self._in_order(segment)) is not None:
+            rows: Sequence[Any] = [ordered.row(position)]
         else:
             names = {name for schema in schemas() for name in schema.names}
             columns = self._read_columns(segment, names - {"position", "recorded_at", "imported"})
-        for table in between(columns, position - 1, position).rows:
+            rows = between(columns, position - 1, position).rows
+        for table in rows:
             if len(table):
                 return int(integers(table["recorded_at"])[0]), bool(numpy_array(whole(table["imported"]))[0])
         raise Corrupt(position, f"the segment up to {segment.last} has no such row", "store")
@@ -178,6 +233,7 @@ class SegmentRows(Rows):
     def close(self) -> None:
         """Forget the columns."""
         self.columns.cache_clear()
+        self._in_order.cache_clear()
         self._forget_page()
 
     def _forget_page(self) -> None:
@@ -238,24 +294,28 @@ def check_rows(folder: Path, segment: Segment, after: int, end: int) -> None:
         check_file(folder, file, segment.first)
     columns, at = _part(read_columns(folder, segment), segment, after, end), after
     before = _mark(segment, after) if after >= segment.first else segment.before
-    for digests in checked_rows(columns, segment, before, digests=True):
+    for digests in checked_rows(columns, segment, before, chain=log.chain_digests):
         at += len(digests)
         if at >= end:
             return
 
 
 def checked_rows(
-    columns: SegmentColumns, segment: Segment, before: Checkpoint, end: int | None = None, *, digests: bool = False
+    columns: SegmentColumns,
+    segment: Segment,
+    before: Checkpoint,
+    end: int | None = None,
+    chain: Chain = log.chain_rows,
 ) -> Iterator[list[bytes]]:
     """Yield the rows in pages. Those at marks, and the last one, have the digests that the manifest states.
 
-    end: the log position of the last row, if that is not the last one of the segment. digests: yield the digests of the
-    rows instead, 32 bytes each, which takes less time.
+    end: the log position of the last row, if that is not the last one of the segment. chain: one that returns the
+    digests of the rows instead, 32 bytes each, takes less time.
     Raises Corrupt, also at a row that finalizes a contest, if the columns state another digest of it.
     """
     position = trusted = before.position
-    sealed, digest_of = sealed_digests(columns), bytes.hex if digests else log.stated_digest
-    for rows in rebuild(columns, before, log.chain_digests if digests else log.chain_rows):
+    sealed, digest_of = sealed_digests(columns), log.stated_digest if chain is log.chain_rows else bytes.hex
+    for rows in rebuild(columns, before, chain):
         first, position = position + 1, position + len(rows)
         marked = range(-(-first // MARKED) * MARKED, position + 1, MARKED)
         for at in [*marked, *([segment.last] if first <= segment.last <= position else [])]:

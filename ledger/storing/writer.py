@@ -530,7 +530,7 @@ def known_at_end(sealed: "SealedLog", store: "StoredLog", last: int = NO_END) ->
     store: of the log that the segments are of.
     """
     from forecast_ledger.ledger.batching.sealed_state import UNREAD, apply_segment  # noqa: PLC0415 - late: it is rare
-    from forecast_ledger.ledger.segments.segment_columns import between  # noqa: PLC0415 - late: it is rare
+    from forecast_ledger.ledger.segments.row_ranges import between  # noqa: PLC0415 - late: it is rare
 
     known = WriterState()
     with gc_pause.paused():

@@ -10,17 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.auditing.quick_check import asks_probability, valid_ids
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, NEVER, PROBABILITY
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, ID_LENGTH, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import forecast_contents
-from forecast_ledger.ledger.model.log import Checkpoint, fingerprints
+from forecast_ledger.ledger.model.canonical import content_parts
+from forecast_ledger.ledger.model.log import fingerprint_bytes
 from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_texts,
+    compute_functions,
     integers,
     is_valid,
     numpy_array,
+    pyarrow,
     row_numbers,
+    text_scalar,
     whole,
 )
+from forecast_ledger.ledger.segments.arrow_arrays import chosen as as_chosen
+from forecast_ledger.ledger.segments.segment_columns import joined
 from forecast_ledger.ledger.storing.segment_rows import SegmentPart
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
@@ -31,7 +37,7 @@ _CHANCES = "probabilities"  # the field of a probability
 
 class _Frame(NamedTuple):
     """The columns that rows of every kind have, in log order. order: of each row, its index in the columns, where those
-    of forecasts come first.
+    of forecasts come first. command_ids: also of the row before them and of the row after them.
     """
 
     order: Int64Array
@@ -50,13 +56,16 @@ class _Frame(NamedTuple):
             return None
         if (np.diff(imported.astype(np.int8)) > 0).any():
             return None
-        return cls(order, recorded_at, imported, part.command_ids())
+        ids, (before, after) = part.command_ids(), part.beside
+        # The command of a row may go on where another segment begins or ends: it counts as one that does.
+        ids = [ids[0] if before is None else before, *ids, ids[-1] if after is None else after]
+        return cls(order, recorded_at, imported, ids)
 
     def alone(self) -> BoolArray:
-        """Return which rows, as ordered by the columns, are alone in their command; never the first and the last."""
+        """Return which rows, as ordered by the columns, are alone in their command."""
         ids, alone = np.array(self.command_ids, object), np.zeros(len(self.order), bool)
         differ = ids[1:] != ids[:-1]
-        alone[self.order[1:-1]] = differ[1:] & differ[:-1]
+        alone[self.order] = differ[1:] & differ[:-1]
         return alone
 
 
@@ -89,7 +98,7 @@ def checked_columns(reader: Reader, after: int, end: int) -> CheckedPart | None:
         if frame.imported[0] and count < part.before.position:
             return None
         started = started or part.before.digest
-        last = Checkpoint(part.before.position + len(part.rows), log.stated_digest(part.rows[-1]))
+        last = part.end
         recorded_at, count = int(frame.recorded_at[-1]), count + int(frame.imported.sum())
         page = _page(reader, participants, part, frame)
         if page is None:
@@ -107,16 +116,17 @@ def _page(reader: Reader, participants: Codes, part: SegmentPart, frame: _Frame)
     said = np.zeros(len(order), bool)
     said[: len(made)] = _said(reader, made, *names, frame.alone()[: len(made)])
     plain = said[order]
-    rest = np.flatnonzero(~plain).tolist()
-    is_plain = _read(reader, part, frame, rest)
+    places = np.flatnonzero(~plain)
+    rows = part.rows(places.tolist())
+    is_plain = _read(reader, rows, frame, places.tolist())
     if is_plain is None:
         return None
-    plain[rest] = is_plain
+    plain[places] = is_plain
     plain &= order < len(made)
     return CheckedPage(
         plain.astype(np.uint8).tobytes(),
-        [*compress(part.rows, (~plain).tolist())],
-        [*compress(frame.command_ids, plain.tolist())],
+        [*compress(rows, (~plain[places]).tolist())],
+        [*compress(frame.command_ids[1:-1], plain.tolist())],
         _forecasts(reader, participants, made, names, order[plain]),
     )
 
@@ -133,29 +143,44 @@ def _said(reader: Reader, made: Any, questions: _Names, participants: _Names, is
         [bool(text) and label not in reader.several for label, text in zip(participants.labels, written, strict=True)],
         bool,
     )
-    at, yes, ids = integers(made["claimed_at"]), _yes(made), whole(made["command_id"]).to_pylist()
+    at, yes = integers(made["claimed_at"]), _yes(made)
     chosen: BoolArray = is_alone & is_asked[questions.of_rows] & is_known[participants.of_rows]
-    chosen &= (yes >= 0) & (at >= FIRST_INSTANT) & numpy_array(whole(made["normal"]))
+    chosen &= (
+        (yes >= 0) & (at >= FIRST_INSTANT) & numpy_array(whole(made["normal"])) & _are_ids(whole(made["command_id"]))
+    )
     for name in ("provenance", "until", "attestation"):
         chosen &= ~is_valid(whole(made[name]))
-    if (valid := valid_ids(ids)) != {*ids}:
-        chosen &= np.array([each in valid for each in ids], bool)
     rows = np.flatnonzero(chosen)
-    is_stamped = (at == integers(made["recorded_at"]))[rows].tolist()
-    contents = forecast_contents(
-        [forms[name][0] for name in questions.of_rows[rows].tolist()],
-        [written[name] for name in participants.of_rows[rows].tolist()],
-        ["null" if stamped else each for each, stamped in zip(at[rows].tolist(), is_stamped, strict=True)],
-        yes[rows].tolist(),
+    question, participant = (
+        pyarrow().DictionaryArray.from_arrays(row_numbers(of.of_rows[rows]), array_of_texts(texts))
+        for of, texts in ((questions, [form[0] if form else "" for form in forms]), (participants, written))
     )
-    digests = bytes.fromhex("".join(fingerprints(contents)))
-    chosen[rows] = (_digests(digests) == _digests(whole(made["command"].take(row_numbers(rows))).buffers()[1])).all(1)
+    instants = _instants(at[rows], at[rows] == integers(made["recorded_at"])[rows])
+    contents = joined(*content_parts(question, participant, instants, row_numbers(yes[rows]))).to_pylist()
+    commands = whole(made["command"].take(row_numbers(rows))).buffers()[1]
+    computed, stated = (
+        np.frombuffer(each or b"", np.uint8).reshape(-1, 16) for each in (fingerprint_bytes(contents), commands)
+    )
+    chosen[rows] = (computed == stated).all(1)
     return chosen
 
 
-def _digests(joined: Any) -> Any:
-    """Return digests of commands, which follow one another, as an array of shape (n, 16)."""
-    return np.frombuffer(joined or b"", np.uint8).reshape(-1, 16)
+def _instants(at: Int64Array, is_stamped: BoolArray) -> Any:
+    """Return the instants of commands as texts: null where the ledger has stamped it."""
+    if is_stamped.all() or not is_stamped.any():
+        return "null" if len(at) and is_stamped[0] else row_numbers(at)
+    return compute_functions().if_else(as_chosen(is_stamped), text_scalar("null"), row_numbers(at).cast("string"))
+
+
+def _are_ids(texts: Any) -> BoolArray:
+    """Return which texts are valid ids."""
+    begin, (_, ends, data) = texts.offset, texts.buffers()
+    ends = np.frombuffer(ends or bytes(4), np.int32)[begin : begin + len(texts) + 1]
+    characters, sizes = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], np.diff(ends)
+    if ((characters > 0x20) & (characters < 0x7F)).all() and ((sizes > 0) & (sizes <= ID_LENGTH)).all():
+        return np.ones(len(texts), bool)
+    valid = valid_ids(ids := texts.to_pylist())
+    return np.array([each in valid for each in ids], bool)
 
 
 def _yes(made: Any) -> Int64Array:
@@ -175,16 +200,12 @@ def _yes(made: Any) -> Int64Array:
     return found
 
 
-def _read(reader: Reader, part: SegmentPart, frame: _Frame, places: list[int]) -> bytearray | None:
+def _read(reader: Reader, rows: list[bytes], frame: _Frame, places: list[int]) -> bytearray | None:
     """Return which rows are plain by their bytes; None if one is not canonical. places: of the rows in their part."""
-    ids, last = ["", *frame.command_ids, ""], len(part.rows) - 1
-    rows = [part.rows[place] for place in places]
-    read = log.decode_rows(rows)
+    ids, read = frame.command_ids, log.decode_rows(rows)
     if [*map(log.encode_row, read)] != rows:
         return None
-    before = [ids[place] if place else ids[1] for place in places]
-    after = [ids[place + 2] if place < last else ids[-2] for place in places]
-    return plain_rows(read, before, after, reader)
+    return plain_rows(read, [ids[place] for place in places], [ids[place + 2] for place in places], reader)
 
 
 def _forecasts(

@@ -193,7 +193,7 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Ar
         whole.facts.participant_codes.labels,
         *(forecasts.question, forecasts.participant, forecasts.at, page.ids, forecasts.position),
     )
-    others, is_plain, taken = iter(log.decode_rows(page.others)), np.frombuffer(page.plain, np.int8), 0
+    others, is_plain, taken = iter(log.decode_rows(page.others)), np.frombuffer(page.plain, np.int8).astype(np.int64), 0
     starts = run_starts(is_plain)
     for first, count in zip(starts.tolist(), np.diff(starts, append=len(is_plain)).tolist(), strict=True):
         if is_plain[first]:

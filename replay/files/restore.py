@@ -264,9 +264,9 @@ def _segment_rows_after(
             for part in segments.parts(after.position, min(after.position + PART, manifest.log_position)):
                 if part.before != after:
                     raise Corrupt(after.position + 1, f"{redacted(export)}: the segments have changed", "digests")
-                position = range(after.position + 1, after.position + 1 + len(part.rows))
-                yield from zip(part.command_ids(), zip(position, part.types(), part.rows, strict=True), strict=True)
-                after = Checkpoint(position[-1], log.stated_digest(part.rows[-1]))
+                position, rows = range(after.position + 1, part.end.position + 1), part.rows(range(len(part.digests)))
+                yield from zip(part.command_ids(), zip(position, part.types(), rows, strict=True), strict=True)
+                after = part.end
 
 
 def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
