@@ -7,10 +7,10 @@ no such forecast is decided as it is in a log read alone. Whatever is in doubt i
 alone from its first row, which says where the damage is.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
-from functools import partial
 from itertools import islice, pairwise
 from os import fspath
 from typing import Any, NamedTuple
@@ -112,52 +112,63 @@ def verified_beginning(
         events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)
         if events is None:
             return None
-        given = Given(fspath(source.location), source.name, events)
-        pool = _Here(given) if processes == 1 else start(processes, begin, given)
+        tasks = _Tasks(Given(fspath(source.location), source.name, events), processes - 1)
     except (*_UNFIT, OSError):
         return None
     try:
-        submit = pool.submit if isinstance(pool, _Here) else partial(pool.submit, with_reader)
-        faultless = submit(has_no_faults) if files else None
-        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], _parts(submit, end))
-        return None if beginning is None or not (faultless is None or faultless.result()) else beginning
+        ends = [min(after + PART, end) for after in range(0, end, PART)]
+        faultless = [tasks.submit(has_no_faults)] if files else []
+        parts = tasks.results(tasks.submit(check_part, *part) for part in pairwise([0, *ends]))
+        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], parts)
+        return beginning if beginning is not None and all(tasks.results(faultless)) else None
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None
     finally:
-        pool.close()
+        tasks.close()
 
 
-class _Here:
-    """In place of processes, where there is one processor: this process does a task when its result is asked for."""
+class _Task:
+    """A task and its result, which another process may find."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, done: Future[Any], task: Callable[..., Any], given: tuple[Any, ...]) -> None:
+        self.done, self._task, self._given = done, task, given
+
+    def do(self, reader: Reader) -> None:
+        """Do it here, unless it is begun."""
+        if self.done.cancel():
+            self.done = Future()
+            self.done.set_result(self._task(reader, *self._given))
+
+
+class _Tasks:
+    """Tasks of other processes, and of this one: while it waits for a result, it does what no other has begun."""
+
+    def __init__(self, given: Given, others: int) -> None:
         self._reader = _open(given)
+        self._pool = start(others, begin, given) if others else None
 
-    def submit(self, task: Callable[..., Any], /, *given: Any) -> "_Later":
-        return _Later(task, (self._reader, *given))
+    def submit(self, task: Callable[..., Any], /, *given: Any) -> _Task:
+        """Let another process do a task, if there is one."""
+        done = self._pool.submit(with_reader, task, *given) if self._pool else Future[Any]()
+        return _Task(done, task, given)
+
+    def results(self, tasks: Iterable[_Task]) -> Iterator[Any]:
+        """Yield the results of tasks in their order; those that were taken are not kept."""
+        waiting = deque(tasks)
+        unseen = deque(waiting)
+        while waiting:
+            task = waiting.popleft()
+            while unseen and not task.done.done():
+                unseen.popleft().do(self._reader)
+            if unseen and unseen[0] is task:
+                unseen.popleft()
+            yield task.done.result()
 
     def close(self) -> None:
-        """Close what the tasks have read from."""
+        """End the processes, and close what this one has read from."""
+        if self._pool:
+            self._pool.close()
         self._reader.store.close()
-
-
-class _Later(NamedTuple):
-    """A task that is done when its result is asked for."""
-
-    task: Callable[..., Any]
-    given: tuple[Any, ...]
-
-    def result(self) -> Any:
-        return self.task(*self.given)
-
-
-def _parts(submit: Callable[..., Any], end: int) -> Iterator[CheckedPart | None]:
-    """Yield the parts of a log in order, each as soon as a process has checked it."""
-    ends = [min(after + PART, end) for after in range(0, end, PART)]
-    waiting: list[Any] = [submit(check_part, *part) for part in pairwise([0, *ends])]
-    waiting.reverse()
-    while waiting:  # what was taken is not kept
-        yield waiting.pop().result()
 
 
 def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[CheckedPart | None]) -> Beginning | None:

@@ -273,10 +273,11 @@ def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"{first}.db", [*FORECASTS[:2], *FORECASTS[first:9]]) for first in (2, 3)]
     folders = [in_segments(path, tmp_path / str(number), 4) for number, path in enumerate(paths)]
     asked = [json.encode(recorded(FORECASTS)[0].event).decode()]
-    here = [side_by_side._Here(side_by_side.Given(str(folder), "main", asked)) for folder in folders]
+    here = [side_by_side._Tasks(side_by_side.Given(str(folder), "main", asked), 0) for folder in folders]
     for folder, each in zip(folders, here, strict=True):
         head = run_checks(Log(folder)).head
-        assert each.submit(check_part, 0, head.position).result().end == head
+        [part] = each.results([each.submit(check_part, 0, head.position)])
+        assert part.end == head
         each.close()
 
 
@@ -384,6 +385,7 @@ def test_processes_verify_what_one_verifies(
 ) -> None:
     """In processes of their own; one that cannot begin leaves the log to this one."""
     context = forking("forecast_ledger.replay.checking.side_by_side")
+    monkeypatch.setattr(side_by_side._Task, "do", lambda *_: None)  # this one leaves all parts to them
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     path = written(tmp_path / "log.db", FORECASTS)
     assert same(path)
@@ -397,6 +399,7 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
 ) -> None:
     """Nothing that it did not check counts as checked: a damaged log is found damaged."""
     context = forking("forecast_ledger.replay.checking.side_by_side")
+    monkeypatch.setattr(side_by_side._Task, "do", lambda *_: None)  # this one leaves all parts to them
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     monkeypatch.setattr(side_by_side, "check_part", killed_at_the_third_part)
     path = written(tmp_path / "log.db", FORECASTS)
@@ -411,6 +414,36 @@ def killed_at_the_third_part(reader: Reader, after: int, end: int) -> CheckedPar
     if after >= 14:  # parts of seven rows
         os._exit(9)
     return check_part(reader, after, end)
+
+
+class Lazy(Alone):
+    """Begins only some of its tasks, by number."""
+
+    begins: set[int]
+
+    def submit(self, task: Callable[..., Any], *given: Any) -> "Future[Any]":
+        """Do a task, or leave it to others."""
+        self.count = getattr(self, "count", -1) + 1
+        return super().submit(task, *given) if self.count in self.begins else Future()
+
+
+@pytest.mark.parametrize("others", [{0, 1, 4}, {2, 3}, set()], ids=str)
+def test_this_process_does_what_no_other_has_begun(
+    others: set[int], tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever that is: the files, or parts of seven rows, each once."""
+    checked = list[int]()
+
+    def check(reader: Reader, after: int, end: int) -> CheckedPart | None:
+        checked.append(after)
+        return check_part(reader, after, end)
+
+    monkeypatch.setattr(side_by_side, "start", Lazy)
+    monkeypatch.setattr(Lazy, "begins", others, raising=False)
+    monkeypatch.setattr(side_by_side, "check_part", check)
+    assert same(written(tmp_path / "log.db", FORECASTS))
+    assert sorted(checked) == [0, 7, 14, 21]
+    assert None not in begun
 
 
 # --- Rows that were changed in the file, without their digests.
