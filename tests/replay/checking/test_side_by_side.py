@@ -21,7 +21,16 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.segments.arrow_arrays import row_numbers
 from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_files import (
+    MANIFEST,
+    SegmentManifest,
+    describe_file,
+    read_columns,
+    read_manifest,
+    write_table,
+)
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import join_pages
 from forecast_ledger.replay.audit import verify
@@ -53,6 +62,7 @@ from tests.support.given import (
     opened,
     quartiles,
     renaming,
+    resolution,
     restatement,
     withdrawal,
 )
@@ -177,9 +187,15 @@ def changed(**fields: Any) -> Change:
 
 
 def swapped(rows: list[Recorded], place: int) -> list[Recorded]:
-    """A row and the third after it, which is of the same participant, in each other's place."""
-    rows[place], rows[place + 3] = (structs.replace(rows[at], recorded_at=0) for at in (place + 3, place))
+    """A row and the third before it, which is of the same participant, in each other's place."""
+    rows[place], rows[place - 3] = rows[place - 3], rows[place]
     return rows
+
+
+def answered(rows: list[Recorded], place: int) -> list[Recorded]:
+    """An answer before a row."""
+    *_, answer = recorded([*FORECASTS, resolution(at=day(10))])
+    return [*rows[:place], answer, *rows[place:]]
 
 
 def told(**fields: Any) -> Change:
@@ -197,7 +213,9 @@ def told(**fields: Any) -> Change:
 CHANGES: dict[str, Change] = {
     "another digest of its command": changed(command="0" * 32),
     "another id": changed(command_id="new"),
-    "an id that is used": changed(command_id="2"),
+    "an id that is used": changed(command_id="c2"),
+    "an id of another command": changed(command_id="c1"),
+    "an id that is too long": changed(command_id="x" * 129),
     "the id of the row before": lambda rows, place: changed(command_id=rows[place - 1].command_id)(rows, place),
     "an id that is none": changed(command_id=" "),
     "another number": changed(event={"probabilities": (10**8, 9 * 10**8)}),
@@ -213,6 +231,9 @@ CHANGES: dict[str, Change] = {
     "another participant": changed(event={"participant": "dan"}),
     "a participant that is none": changed(event={"participant": ""}),
     "after the close": changed(event={"at": micros(500)}),
+    "at the close, as told": told(at=micros(20)),
+    "back in time, as told": lambda rows, place: told(at=rows[place - 3].event.at - 1)(rows, place),
+    "after an answer": answered,
     "before the calendar": changed(event={"at": -(2**62)}),
     "the first form": changed(normal=UNSET),
     "imported": changed(imported=True),
@@ -224,7 +245,8 @@ CHANGES: dict[str, Change] = {
 SEGMENTED = [
     pytest.param(change, (place, processors), id=f"{name}, {processors}")
     for name, change in CHANGES.items()
-    for place, processors in ((16, 1), (7, 2))[:LONG]
+    for place, processors in ((16, 1), (14, 1), (13, 1), (7, 2))
+    if LONG > 1 or place == 16 or name == "the id of the row before"
 ]
 
 
@@ -234,9 +256,9 @@ def test_a_changed_forecast_is_found_wherever_parts_end(
 ) -> None:
     """The last row of a part, the first one, and one within it; every digest of rows is right."""
     rows = recorded(FORECASTS)
-    for place in (6, 7, 10):
+    for place in (6, 7, 10, 13, 23):
         same(forged(tmp_path / f"{place}.db", change([*rows], place)))
-    assert len(begun) == 3
+    assert len(begun) == 5
 
 
 def in_segments(path: Path | str, folder: Path, rows: int) -> Path:
@@ -254,8 +276,10 @@ def test_a_changed_forecast_is_found_in_segments(
     begun: list[Beginning | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By one process, and in a long run by two; every digest of rows and files is right, and columns say what the rows
-    say. No import takes such segments, and it says the same as one that reads every row.
+    """Within a part, and where one and a segment of thirteen rows begin; by one process, and in a long run by two.
+
+    Every digest of rows and files is right, and columns say what the rows say. No import takes such segments, and it
+    says the same as one that reads every row.
     """
     place, processors = at
     monkeypatch.setattr(side_by_side, "processors", lambda: processors)
@@ -266,6 +290,36 @@ def test_a_changed_forecast_is_found_in_segments(
     monkeypatch.setattr(side_by_side, "MANY", 1 << 18)
     assert imported(folder, tmp_path / "other.db") == found
     assert len(begun) == 1
+
+
+@pytest.mark.parametrize("told", ["an id that is used", "out of order", "after the close", "nothing"])
+def test_the_tail_is_decided_against_what_was_taken_before(
+    told: str, tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands on a question, and the ids of commands, are those of the forecasts taken as columns."""
+    rows, place = recorded(FORECASTS), 22
+    change = changed(command_id=rows[9].command_id) if told == "an id that is used" else CHANGES.get(told)
+    path = forged(tmp_path / "log.db", change(rows, place) if change else rows)
+    monkeypatch.setattr(StoredLog, "newest", lambda _: 21)
+    assert same(path) == (change is None)
+    assert begun != [None]
+
+
+@pytest.mark.parametrize("position", [0, 5, 27])
+def test_a_position_that_is_changed_in_a_file_of_a_segment_is_found(
+    position: int, tmp_path: Path, begun: list[Beginning | None]
+) -> None:
+    """To one that no row has, or another row; the digest of the file is right, those of the rows are not."""
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+    [segment] = read_manifest(folder).segments
+    table, path = read_columns(folder, segment).forecasts, folder / segment.forecasts.name
+    positions = row_numbers([*table["position"].to_pylist()[:-1], position])
+    path.unlink()
+    write_table(path, table.set_column(0, table.schema.field(0), positions))
+    forged_segment = structs.replace(segment, forecasts=describe_file(path, len(table)), chain="")
+    (folder / MANIFEST).write_bytes(json.encode(SegmentManifest("main").with_segment(forged_segment)))
+    assert not same(folder)
+    assert begun == [None]
 
 
 def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:

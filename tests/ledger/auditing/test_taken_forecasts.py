@@ -1,0 +1,90 @@
+"""Forecasts taken as columns change what stands as forecasts that are decided one by one."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from forecast_ledger.ledger.auditing import quick_check
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model.commands import AnyCommand
+from tests.support.forging import audited
+from tests.support.given import closing, day, forecast, micros, opened, renaming, resolution
+from tests.support.logs import recorded
+
+QUESTIONS: list[AnyCommand] = [opened(), opened("snow")]
+WHO = ("ada", "bob")
+Row = tuple[int, int, int, str]  # question, participant, day, and id of a forecast
+ROWS: list[Row] = [(0, 0, 11, "a"), (1, 1, 11, "b"), (0, 1, 12, "c"), (0, 0, 12, "d"), (1, 1, 13, "e")]
+
+
+def begun(commands: Sequence[AnyCommand] = QUESTIONS) -> Audit:
+    """An audit of these commands, the last of which may go on."""
+    audit = Audit()
+    audit.decide(recorded(commands))
+    return audit
+
+
+def taken(rows: Sequence[Row]) -> PlainForecasts:
+    """Forecasts as columns."""
+    question, participant, days, ids = zip(*rows, strict=True)
+    at = np.array([micros(each) for each in days])
+    return PlainForecasts(
+        ("rain", "snow"), WHO, np.array(question), np.array(participant), at, ids, np.arange(3, 3 + len(rows))
+    )
+
+
+@pytest.fixture(autouse=True, params=[1, 3, 32])
+def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_check, "_FEW", request.param)  # all as columns, some, or none
+
+
+@pytest.mark.parametrize("end", [1, 2, 4])
+def test_what_stands_is_what_decided_forecasts_leave(end: int) -> None:
+    """Taken at once or in two turns."""
+    audit = begun()
+    for rows in (ROWS[:end], ROWS[end:]):
+        assert audit.take(taken(rows)) is not None
+    audit.check_taken()
+    names = [("rain", "snow")[question] for question, *_ in ROWS]
+    made = [forecast(name, WHO[who], at=day(number)) for name, (_, who, number, _) in zip(names, ROWS, strict=True)]
+    decided = audited(recorded([*QUESTIONS, *made]))
+    for name in ("rain", "snow"):
+        assert audit.state.standing_on(name) == decided.state.standing_on(name)
+
+
+REFUSED: dict[str, tuple[list[AnyCommand], list[Row]]] = {
+    "an id twice": (QUESTIONS, [*ROWS, (0, 0, 14, "a")]),
+    "an id of another command": (QUESTIONS, [*ROWS, (0, 0, 14, "c0")]),
+    "back in time": (QUESTIONS, [*ROWS, (0, 1, 11, "f")]),
+    "at the close": (QUESTIONS, [*ROWS, (0, 0, 20, "f")]),
+    "after an early close": ([*QUESTIONS, closing(at=day(13))], [*ROWS, (0, 0, 13, "f")]),
+    "after an answer": ([*QUESTIONS, closing(at=day(14)), resolution(at=day(14))], [(1, 0, 11, "g"), *ROWS]),
+    "on a question that is none": (QUESTIONS[:1], ROWS),
+    "of a participant with several ids": ([*QUESTIONS, forecast(), renaming("ada", "bo")], ROWS),
+}
+
+
+@pytest.mark.parametrize(("before", "rows"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("turns", [[6], [5, 1], [3, 1, 2]], ids=str)
+def test_forecasts_that_the_decider_might_not_record_are_in_doubt(
+    before: list[AnyCommand], rows: list[Row], turns: list[int]
+) -> None:
+    """Whether they are taken in one turn or in several, at the latest when all are checked."""
+    audit, left = begun(before), iter(rows)
+    turns_taken = [audit.take(taken(some)) for count in turns if (some := [*islice(left, count)])]
+    if None not in turns_taken:
+        with pytest.raises(Corrupt):
+            audit.check_taken()
+
+
+def test_what_stands_is_checked_when_it_is_loaded() -> None:
+    """Before another command is decided by it."""
+    audit = begun()
+    if audit.take(taken([*ROWS, (0, 1, 11, "f")])) is not None:
+        with pytest.raises(Corrupt):
+            audit.state.standing_on("rain")
+    assert audit.state.standing_on("snow") == {"bob": micros(13)}
