@@ -69,10 +69,16 @@ def fast(average: Average, rows: Sequence[Interval], block: int = community.BLOC
 
 
 @cache
+def power(square: int) -> Decimal:
+    """Return e^√square, to 60 digits."""
+    return EXACT.exp(EXACT.sqrt(square))
+
+
+@cache
 def slow_weight(place: int, root: int, unit: int) -> int:
-    """Return e^(√place - root) in 1 / unit, from 60 digits."""
-    exponent = EXACT.subtract(EXACT.sqrt(place), root)
-    return int(EXACT.quantize(EXACT.multiply(EXACT.exp(exponent), unit), Decimal(1)))
+    """Return e^√place / e^root in 1 / unit, from 60 digits."""
+    weight = EXACT.divide(power(place), power(root**2))
+    return int(EXACT.quantize(EXACT.multiply(weight, unit), Decimal(1)))
 
 
 def slow_weights(count: int, unit: int) -> list[int]:

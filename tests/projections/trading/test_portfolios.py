@@ -84,11 +84,14 @@ def portfolios(log_facts: Facts, name: str = "week") -> Snapshots:
     return snapshots(log_facts, Marks(log_facts), name)
 
 
-def lines(snapshot_rows: Snapshots, participant: str = "ada") -> list[Line]:
-    """The rows of one account."""
-    columns = {name: np.array(getattr(snapshot_rows, name), object) for name in ("at", "log_position", *FIELDS)}
-    rows = np.flatnonzero(snapshot_rows.participant == snapshot_rows.participants.index(participant)).tolist()
-    return [{name: int(values[row]) for name, values in columns.items()} for row in rows]
+def lines(snapshot_rows: Snapshots, participant: str = "ada", *, ticks: bool = True) -> list[Line]:
+    """The rows of one account; without ticks, those of movements."""
+    chosen = snapshot_rows.participant == snapshot_rows.participants.index(participant)
+    rows = np.flatnonzero(chosen if ticks else chosen & (snapshot_rows.log_position != MISSING))
+    names = ("at", "log_position", *FIELDS)
+    given = [getattr(snapshot_rows, name) for name in names]  # lists have numbers of any size
+    columns = ((np.array(each, object) if isinstance(each, list) else each)[rows].tolist() for each in given)
+    return [dict(zip(names, map(int, values), strict=True)) for values in zip(*columns, strict=True)]
 
 
 def tick(snapshot_rows: Snapshots, at: int, participant: str = "ada") -> Line:
@@ -99,7 +102,7 @@ def tick(snapshot_rows: Snapshots, at: int, participant: str = "ada") -> Line:
 
 def movement_lines(snapshot_rows: Snapshots, participant: str = "ada") -> list[Line]:
     """The rows of movements."""
-    return [line for line in lines(snapshot_rows, participant) if line["log_position"] != MISSING]
+    return lines(snapshot_rows, participant, ticks=False)
 
 
 def money(amount: str) -> int:
