@@ -52,14 +52,19 @@ def _taken(passed: Any) -> int:
 
 
 def started(
-    arguments: Sequence[str], files: Sequence[int], environment: Mapping[str, str | None] | None = None, memory: int = 0
+    arguments: Sequence[str],
+    files: Sequence[int],
+    environment: Mapping[str, str | None] | None = None,
+    memory: int = 0,
+    program: str = "",
 ) -> BaseProcess:
     """Start the command line in a process of its own, in a tenth of the time that a new interpreter takes.
 
     files: its stdout and stderr, which are closed here. environment: variables besides those of this process; without
-    those that are None. memory: the most bytes of its address space; 0 for no limit.
+    those that are None. memory: the most bytes of its address space; 0 for no limit. program: Python to run in place of
+    the command line, with the same arguments.
     """
-    given = (arguments, dict(environment or {}), memory, [*map(_Passed, files)])
+    given = (arguments, dict(environment or {}), memory, [*map(_Passed, files)], program)
     process = forking().Process(target=_run, args=given)
     process.start()
     for file in files:
@@ -67,29 +72,17 @@ def started(
     return process
 
 
-def in_another(program: str, *arguments: str) -> int:
-    """Run a program in a process that has imported what the commands import, and nothing else; return its exit code."""
-    process = forking().Process(target=_run_program, args=(program, arguments))
-    process.start()
-    process.join()
-    assert process.exitcode is not None
-    return process.exitcode
-
-
-def _run_program(program: str, arguments: Sequence[str]) -> None:
-    sys.argv[1:] = arguments
-    exec(program, {"__name__": "__main__"})  # noqa: S102 - of a test
-
-
 class Command:
-    """The command line in a process of its own; see `started`.
+    """The command line, or a program, in a process of its own; see `started`.
 
     It is used like `subprocess.Popen`; stdout and stderr are pipes, read as UTF-8.
     """
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None, memory: int = 0) -> None:
+    def __init__(
+        self, *arguments: str, environment: Mapping[str, str] | None = None, memory: int = 0, program: str = ""
+    ) -> None:
         pipes = [os.pipe() for _ in range(2)]
-        self._process = started(arguments, [writing for _, writing in pipes], environment, memory)
+        self._process = started(arguments, [writing for _, writing in pipes], environment, memory, program)
         self.stdout, self.stderr = (os.fdopen(reading, encoding="utf-8") for reading, _ in pipes)
         self.args = arguments
 
@@ -146,8 +139,8 @@ def _read(stream: IO[str], texts: dict[IO[str], str]) -> None:
         texts[stream] = stream.read()
 
 
-def _run(arguments: list[str], environment: dict[str, str | None], memory: int, files: list[int]) -> None:
-    """Run the command line in this process as a new interpreter does."""
+def _run(arguments: list[str], environment: dict[str, str | None], memory: int, files: list[int], program: str) -> None:
+    """Run the command line, or a program, in this process as a new interpreter does."""
     for number, writing in enumerate(files, 1):
         os.dup2(writing, number)
         os.close(writing)
@@ -162,4 +155,7 @@ def _run(arguments: list[str], environment: dict[str, str | None], memory: int, 
     if memory:
         setrlimit(RLIMIT_AS, (memory, memory))
     sys.argv = ["forecast-ledger", *arguments]
-    import_module("forecast_ledger.__main__").run()
+    if program:
+        exec(program, {"__name__": "__main__"})  # noqa: S102 - of a test
+    else:
+        import_module("forecast_ledger.__main__").run()

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -26,7 +25,7 @@ from tests.support.exports import export_commands, export_log
 from tests.support.forging import chained
 from tests.support.given import opened
 from tests.support.logs import rows, written
-from tests.support.processes import in_another
+from tests.support.processes import Command
 
 SIZE = 60  # rows of a segment
 
@@ -63,7 +62,7 @@ def test_segments_are_made_added_to_and_read_back_without_pandas(path: str, tmp_
         "\nwith appended(Path(made)) as ledger: ledger.handle(opened('another'), 'another') "
         "\nsys.exit('pandas' in sys.modules)"
     )
-    assert in_another(program, path, str(tmp_path / "m"), str(tmp_path / "c.db")) == 0
+    assert Command(path, str(tmp_path / "m"), str(tmp_path / "c.db"), program=program).ended(60).returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -325,13 +324,12 @@ def test_a_sealing_killed_at_any_moment_leaves_whole_segments(path: str, every: 
     random = Random(7)
     for turn in range(times(3)):
         folder = tmp_path / f"s{turn}"
-        command = [sys.executable, "-c", KILLED, path, str(folder), "9"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as sealer:
-            assert sealer.stdout is not None
-            sealer.stdout.readline()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                sealer.wait(random.uniform(0, 0.3))
-            sealer.send_signal(signal.SIGKILL)
+        sealer = Command(path, str(folder), "9", program=KILLED)
+        assert sealer.stdout.readline() == "begins\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            sealer.wait(random.uniform(0, 0.3))
+        sealer.kill()
+        assert sealer.ended(60).returncode == -signal.SIGKILL
         if (folder / MANIFEST).exists():
             found = rows(str(folder))
             assert found == every[: len(found)]

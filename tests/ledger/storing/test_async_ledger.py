@@ -1,8 +1,6 @@
 """Tests of a ledger on asyncio: what it records, in how many commits, and what cancelling leaves."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
@@ -21,6 +19,7 @@ from tests.ledger.storing.test_groups import counted, failing
 from tests.ledger.storing.test_subscription import ANOTHER
 from tests.support.effort import times
 from tests.support.given import opened, payment
+from tests.support.processes import Command
 
 
 @pytest.fixture
@@ -149,8 +148,8 @@ def test_a_subscription_returns_what_there_is_and_then_new_events(log: Ledger, t
         listeners = [asyncio.create_task(listen(after)) for after in (0, 1, 1, log.head())]
         await asyncio.sleep(0.05)
         await ledger.handle(opened("q1"), "c1")
-        another = (sys.executable, "-c", ANOTHER, str(tmp_path / "log.db"), "2", "4")
-        await asyncio.to_thread(subprocess.run, another, check=True)
+        another = Command(str(tmp_path / "log.db"), "2", "4", program=ANOTHER)
+        assert (await asyncio.to_thread(another.ended, 60)).returncode == 0
         return [await listener for listener in listeners]
 
     assert run(log, main) == [[1, 2, 3, 4], *[[2, 3, 4]] * 3]

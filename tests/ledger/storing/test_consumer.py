@@ -1,10 +1,6 @@
 """Tests of named readers: each event at least once, by one reader at a time, in any process, on each database."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,6 +15,7 @@ from forecast_ledger.ledger.storing.database import Memory
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 from tests.support.logs import written
+from tests.support.processes import Command
 
 
 @pytest.fixture
@@ -174,10 +171,10 @@ def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(location: str, b
 def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another begins with the event that was being handled, once the cursor is held no longer."""
     monkeypatch.setattr(consumer, "TRY", 0.05)
-    with subprocess.Popen([sys.executable, "-c", KILLED, location], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
-        os.kill(process.pid, signal.SIGKILL)
+    process = Command(location, program=KILLED)
+    assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
+    process.kill()
+    process.ended(60)
     with closing(sqlite3.connect(location)) as connection, connection:  # as if half a minute had passed
         connection.execute("UPDATE ledger_cursors SET held_until = held_until - 30000000")
     with Ledger.open(location) as ledger:

@@ -1,10 +1,9 @@
 """Commands that go straight into segments leave the files that sealing the log of the same commands leaves."""
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -53,6 +52,7 @@ from tests.support.given import (
     won,
 )
 from tests.support.logs import commands_of, rows
+from tests.support.processes import Command
 from tests.support.seasons import Season
 
 SIZE = 40  # rows of a segment
@@ -595,15 +595,12 @@ with appended(Path(sys.argv[1]), size=20) as ledger:
 def test_a_process_that_is_killed_leaves_whole_segments(seed: int, tmp_path: Path) -> None:
     """Whatever is listed can be read, and the folder goes on from there."""
     folder = tmp_path / "s"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    try:
+    process = Command(str(folder), program=KILLED)
+    assert process.stdout.readline() == "open\n"
+    with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=Random(seed).random() * 0.3)
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    process.kill()
+    process.ended(60)
     if (folder / MANIFEST).exists():
         assert len(rows(str(folder))) == read_manifest(folder).end.position
     with appended(folder, size=20) as ledger:

@@ -29,6 +29,7 @@ from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import NOW, day, opened
 from tests.support.logs import written
+from tests.support.processes import Command
 
 Row = tuple[int, str, bytes]
 
@@ -635,7 +636,7 @@ def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) 
     """
     script = "import os, sys; from forecast_ledger.ledger.storing.stored_log import StoredLog; "
     script += "kept = StoredLog.open(sys.argv[1], 'main'); os._exit(0)"
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "made.db")], check=True)
+    assert Command(str(tmp_path / "made.db"), program=script).ended(60).returncode == 0
     whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
     for number, sizes in enumerate(STATES):
         path = tmp_path / str(number) / "a.db"

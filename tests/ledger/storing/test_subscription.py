@@ -1,8 +1,6 @@
 """Tests of subscriptions: every event comes once, in order and soon, until a stop; none after damage."""
 
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +16,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
+from tests.support.processes import Command
 
 SOON = 0.1  # s: half of the time between two polls
 CHANGE = """
@@ -86,7 +85,7 @@ def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
 def test_events_of_other_processes_are_found(ledger: Ledger, tmp_path: Path) -> None:
     """Another process cannot wake it, so it polls."""
     thread, heard = listening(ledger.subscribe(6), 9)
-    subprocess.run([sys.executable, "-c", ANOTHER, str(tmp_path / "log.db"), "6", "9"], check=True)
+    assert Command(str(tmp_path / "log.db"), "6", "9", program=ANOTHER).ended(60).returncode == 0
     thread.join(10)
     assert [recorded.position for recorded in heard] == [7, 8, 9]
 
@@ -128,8 +127,8 @@ for _ in range(60):
 
 def test_closing_waits_for_a_thread_that_reads(tmp_path: Path) -> None:
     """Closing a connection while a thread reads would crash the process, so the test uses another process."""
-    done = subprocess.run([sys.executable, "-c", CLOSING, str(tmp_path / "log.db")], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = Command(str(tmp_path / "log.db"), program=CLOSING).ended(60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_one_can_stop_in_the_middle_of_a_page_and_go_on_from_its_checkpoint(ledger: Ledger) -> None:

@@ -1,10 +1,7 @@
 """Tests of the writer: commands are recorded once, all or nothing, in one order, with any other writers and faults."""
 
-import os
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -62,7 +59,7 @@ from tests.support.given import (
 )
 from tests.support.given import closing as early_close
 from tests.support.oracle import events_of
-from tests.support.paths import ROOT
+from tests.support.processes import Command as AnotherProcess
 from tests.support.processes import forking
 
 
@@ -883,14 +880,11 @@ with Ledger.open(sys.argv[1]) as ledger:
 
 def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
     """Return the batches that a process acknowledged before it was killed."""
-    arguments = [sys.executable, "-c", WRITER, str(path), str(first)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout
-        acknowledged = [process.stdout.readline() for _ in range(chance.randint(1, 40))]
-        time.sleep(chance.random() / 100)
-        process.kill()
-        acknowledged += process.stdout.readlines()
+    process = AnotherProcess(str(path), str(first), program=WRITER)
+    acknowledged = [process.stdout.readline() for _ in range(chance.randint(1, 40))]
+    time.sleep(chance.random() / 100)
+    process.kill()
+    acknowledged += process.ended(60).stdout.splitlines(keepends=True)
     return [int(line) for line in acknowledged if line.endswith("\n")]
 
 

@@ -15,7 +15,7 @@ from forecast_ledger.replay.reading.blocks import as_csv
 from tests.replay.cli.test_main import run
 from tests.support.exports import FORMS
 from tests.support.logs import commands_of, written
-from tests.support.processes import in_another
+from tests.support.processes import Command
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -60,7 +60,7 @@ assert (exported.exit_code, "pandas" in sys.modules, "sqlite_utils" in sys.modul
 import pandas
 assert pandas.imported
 """
-    assert in_another(program, str(tmp_path), log, str(tmp_path / "out.db")) == 0
+    assert Command(str(tmp_path), log, str(tmp_path / "out.db"), program=program).ended(60).returncode == 0
 
 
 def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ from tests.support.exports import contents
 from tests.support.given import contest, day, entry, forecast, micros, opened, resolution
 from tests.support.logs import VARIED, commands_of, light, written
 from tests.support.paths import ROOT
-from tests.support.processes import forking, in_another
+from tests.support.processes import Command, forking
 from tests.support.seasons import Season, drawn_rules
 
 # --- Every engine gives the same tables, from logs and segments, for any number of processes and any division.
@@ -179,7 +179,7 @@ def test_a_board_from_segments_imports_no_pandas(season: Path) -> None:
         "sys.exit('pandas' in sys.modules)"
     )
     folder = season.with_name("season.db.segments")
-    assert in_another(program, str(folder)) == 0
+    assert Command(str(folder), program=program).ended(60).returncode == 0
 
 
 def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(season: Path) -> None:

@@ -34,7 +34,7 @@ from tests.support import oracle
 from tests.support.effort import LONG, times
 from tests.support.exports import EVERYTHING, FORMS, TITLES, contents, digests, exported
 from tests.support.logs import commands_of, rows, written
-from tests.support.processes import in_another
+from tests.support.processes import Command
 
 FILES = [form for form in FORMS if form != "sqlite"]
 
@@ -260,7 +260,7 @@ def test_no_export_to_arrow_imports_pandas(tmp_path: Path) -> None:
         "for form in ('arrow', 'parquet'): export(log, f'{log}.{form}', form, tables=['scores'])\n"
         "sys.exit('pandas' in sys.modules)"
     )
-    assert in_another(program, location) == 0
+    assert Command(location, program=program).ended(60).returncode == 0
 
 
 def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:

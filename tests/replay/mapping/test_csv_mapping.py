@@ -5,8 +5,6 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
 import time
 import tomllib
 import tracemalloc
@@ -32,6 +30,7 @@ from forecast_ledger.replay.mapping.csv_reader import read_records, with_line_fe
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
+from tests.support.processes import started
 
 DATA = ROOT / "data" / "csv-import"
 FORECASTS = b"""
@@ -603,12 +602,13 @@ def test_a_csv_is_read_once_beside_a_bar(tmp_path: Path) -> None:
     """On a terminal the lines are counted first."""
     assert run("append", str(tmp_path / "log.db"), str(DATA / "contest.jsonl")).exit_code == FINE
     asked = ["append", str(tmp_path / "log.db"), "--map", str(DATA / "questions.toml"), str(DATA / "questions.csv")]
-    script = f"from forecast_ledger.__main__ import main; main({[*asked, '--format', 'json']!r})"
-    leader, follower = pty.openpty()
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
-    os.close(follower)
+    (leader, follower), (reading, writing) = pty.openpty(), os.pipe()
+    child = started([*asked, "--format", "json"], [writing, follower])
+    child.join()
     os.close(leader)
-    [counts] = json.loads(done.stdout)
+    assert child.exitcode == FINE
+    with os.fdopen(reading) as printed:
+        [counts] = json.load(printed)
     assert (counts["accepted"], counts["refused"]) == (8, 0)
 
 

@@ -28,6 +28,7 @@ from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import assert_up_to_date
 from tests.support.effort import LONG, times
 from tests.support.given import forecast, opened
+from tests.support.processes import Command
 from tests.support.read_models import queried
 from tests.support.servers import PG_CTL, folder_of, postgres, stopped
 from tests.system.test_readmodel_histories import tournament
@@ -189,9 +190,8 @@ def test_a_second_process_goes_on_with_what_a_killed_one_kept(
     names = ["north", "south"][: 1 if "://" in location else 2]
     with Store.open(location) as store:
         begin(store, *names)
-        command = [sys.executable, "-m", "forecast_ledger", "follow", location, models, "--all"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
-            assert other.stderr is not None
+        other = Command("follow", location, models, "--all")
+        try:
             assert all("1 events" in other.stderr.readline() for _ in names)
             with following(location, models) as seen:
                 for name in names:
@@ -205,7 +205,9 @@ def test_a_second_process_goes_on_with_what_a_killed_one_kept(
                 other.kill()
                 until(lambda: sorted((name, done.events) for name, done in seen.done) == [(name, 1) for name in names])
                 assert seen.errors == []
-            other.wait()
+        finally:
+            other.kill()
+            other.ended(60)
         for name in names:
             assert_up_to_date(model_of(models, name), [each for page in store.ledger(name).read() for each in page])
 
