@@ -132,12 +132,11 @@ class Requests:
             return self.slow[index]
         if self.quick.measures[index] is not None:  # a question may round its numbers
             return _read_request(self.ids[index], self._commands[index])
-        [fingerprint] = self.quick.fingerprints(index, index + 1)
-        return Request(self.ids[index], self._commands[index], fingerprint)
+        return Request(self.ids[index], self._commands[index], self.quick.fingerprint[index])
 
     def known(self, most: int | None = None) -> list[tuple[str, str | Refused]]:
         """Return the id of each, or of so many of the first, and what it is known by."""
-        known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprints(0, most), strict=True)]
+        known: list[tuple[str, str | Refused]] = [*zip(self.ids[:most], self.quick.fingerprint[:most], strict=True)]
         for index, request in self.slow.items():
             if index < len(known):
                 known[index] = request.id, request.known_by
@@ -418,12 +417,13 @@ class Batch:
         if of := recorded_numbers:
             written = enumerate(events, begin)
             events = [log.with_numbers(event, *of[at]) if at in of else event for at, event in written]
-        rows, digest = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, new.command, events)
+        commands, before = zip(new.id, new.fingerprint, strict=True), Checkpoint(self.position, self.digest)
+        rows, digest = log.seal_texts(before, self.recorded_at, commands, events)
         span = range(self.position + 1, self.position + len(rows) + 1)
         fields = ForecastFields(
             recorded_at=self.recorded_at,
             command_ids=new_ids,
-            commands=new.command,
+            commands=new.fingerprint,
             at=cast("Sequence[int]", new.at),
             question=new.question,
             participant=new.participant,
@@ -435,7 +435,7 @@ class Batch:
         self._is_whole = len(rows) == len(ids)
         if self._hashed is None or not self._is_whole:
             self._new += new_ids
-            recorded = map(RecordedCommand, new.fingerprints(), span, span)
+            recorded = map(RecordedCommand, new.fingerprint, span, span)
             self.commands.recent.update(zip(new_ids, recorded, strict=True))
         outcomes += map(Receipt, new_ids, span, span)
         return end
@@ -462,7 +462,7 @@ class Batch:
             if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
                 return begin + len(lasts)
             if taken is not None or measures is not None:
-                if taken is None or measures is None or (units := taken.units(*measures)) is None:
+                if taken is None or measures is None or (units := taken.units(measures)) is None:
                     return begin + len(lasts)
                 numbers[begin + len(lasts)] = taken.field, units
             replaced(last)

@@ -6,10 +6,12 @@ unusual. The texts come from `canonical` and `log`, where those of the long way 
 """
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import chain
+from io import BytesIO
+from itertools import chain, compress
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Literal, NamedTuple, Self, overload
@@ -25,14 +27,13 @@ from forecast_ledger.ledger.core.visible import is_known_plain, unseen
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents, numbers_content, numbers_text
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
-from forecast_ledger.ledger.model.provenance import NAMES
 
 UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
 _COLUMNS = ("id", "at", "question", "participant", "probability")
 
 
 class _Line(Struct, forbid_unknown_fields=True, gc=False):
-    """The line of a forecast of a probability: as `SubmitForecast`, of which all other fields are null."""
+    """The line of a forecast of a probability: as `SubmitForecast`, without all other fields."""
 
     type: Literal["submit_forecast"]
     question: str
@@ -40,6 +41,11 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     probability: Any
     id: str = ""
     at: str | None = None
+
+
+class _LineWithNulls(_Line, forbid_unknown_fields=True, gc=False):
+    """The same, of which other fields may be null."""
+
     probabilities: None = None
     cdf: None = None
     quantiles: None = None
@@ -55,14 +61,14 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
     causation: None = None
 
 
-_decode = msgspec.json.Decoder(_Line, float_hook=Decimal).decode
+_decoders = [msgspec.json.Decoder(form, float_hook=Decimal) for form in (_Line, _LineWithNulls)]
 
 
 class QuickForecasts(NamedTuple):
     """Forecasts as columns, of which those of any other command, or of one that may have a fault, are empty.
 
-    at: µs; UNSTAMPED for a command without an instant, None for any other command. command, event: the texts of the row
-    that name the command, and that follow the digest of the row before. units: the probability of yes, 1e-9. measures:
+    at: µs; UNSTAMPED for a command without an instant, None for any other command. id: of the command, as JSON without
+    its quotation marks. fingerprint: of its content. event: as JSON. units: the probability of yes, 1e-9. measures:
     numbers that are none of a probability; these are not yet in the text of the event, which has them in the unit of
     its question.
     """
@@ -70,7 +76,8 @@ class QuickForecasts(NamedTuple):
     at: Sequence[int | None]
     question: Sequence[str]
     participant: Sequence[str]
-    command: Sequence[str]
+    id: Sequence[str]
+    fingerprint: Sequence[str]
     event: Sequence[str]
     units: Sequence[int]
     measures: Sequence[Measures | None]
@@ -78,8 +85,8 @@ class QuickForecasts(NamedTuple):
     @classmethod
     def none(cls, count: int) -> "QuickForecasts":
         """Return as many empty ones."""
-        question, participant, command, event = ([""] * count for _ in range(4))
-        return cls([None] * count, question, participant, command, event, [0] * count, [None] * count)
+        question, participant, ids, fingerprint, event = ([""] * count for _ in range(5))
+        return cls([None] * count, question, participant, ids, fingerprint, event, [0] * count, [None] * count)
 
     def stamped(self, recorded_at: int) -> "QuickForecasts":
         """Return the forecasts, of which those without an instant have that of their recording, µs."""
@@ -96,10 +103,6 @@ class QuickForecasts(NamedTuple):
         """Return some of the forecasts."""
         whole = begin == 0 and end is None
         return self if whole else QuickForecasts(*(column[begin:end] for column in self))  # type: ignore[arg-type]
-
-    def fingerprints(self, begin: int = 0, end: int | None = None) -> list[str]:
-        """Return the fingerprint of each command's content, with which the text that names it ends."""
-        return [text[-32:] for text in self.command[begin:end]]
 
 
 class ForecastColumns(Sequence[SubmitForecast]):
@@ -189,22 +192,36 @@ def ids_of(commands: Sequence[AnyCommand]) -> Sequence[Any]:
     return commands.ids if isinstance(commands, ForecastColumns) else [command.id for command in commands]
 
 
-def read_lines(lines: Sequence[bytes]) -> ForecastColumns | None:
+def read_lines(data: bytes) -> ForecastColumns | None:
     """Return the forecasts on lines of JSON; None if one of them is not a forecast of a probability, or has a fault.
 
     A line that is read is the command that `commands.read` returns for it.
     """
-    try:
-        read = [*map(_decode, lines)]
-    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
-        return None
-    return ForecastColumns(
-        id=[line.id for line in read],
-        at=[line.at for line in read],
-        question=[line.question for line in read],
-        participant=[line.participant for line in read],
-        probability=[line.probability for line in read],
-    )
+    for decoder in _decoders[: 2 if b"null" in data else 1]:
+        try:
+            return _columns(map(decoder.decode, BytesIO(data)))
+        except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
+            continue
+    return None
+
+
+def _columns(lines: Iterable[_Line]) -> ForecastColumns:
+    """Return lines as columns, in which a name is one object.
+
+    A line is taken apart before the next one is read: it stays in the caches of a processor, as thousands would not.
+    """
+    columns: list[list[Any]] = [[] for _ in _COLUMNS]
+    ids, instants, questions, participants, numbers = columns
+    name_of = dict[str, str]().setdefault
+    for line in lines:
+        ids.append(line.id)
+        instants.append(line.at)
+        questions.append(name_of(line.question, line.question))
+        participants.append(name_of(line.participant, line.participant))
+        numbers.append(line.probability)
+    forecasts = ForecastColumns(id=(), question=(), participant=(), probability=())
+    forecasts.ids, forecasts._columns = ids, columns  # which need not be copied
+    return forecasts
 
 
 _DECIMALS = 9  # of a probability in the log
@@ -212,11 +229,9 @@ _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_OTHERS = ("probabilities", "cdf", "quantiles", "attestation", "until", "samples", "points", "normalized", *NAMES)
-_other_fields = attrgetter(*_OTHERS)
 _MEASURED = ("cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
-_encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[list[Any]]).decode
+_encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[Any]).decode
 _AT_ONCE = 512  # forecasts of several numbers
 _MANY = 64  # instants or probabilities are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
@@ -253,11 +268,14 @@ def pack(commands: ForecastColumns) -> bytes | None:
     quick = read_quick_forecasts(commands.ids, commands)
     if None in quick.at:
         return None
-    codes: dict[str, int] = {}
-    questions, participants = (
-        [codes.setdefault(name, len(codes)) for name in names] for names in (quick.question, quick.participant)
+    names = dict.fromkeys(chain(quick.question, quick.participant))
+    code_of = dict(zip(names, range(len(names)), strict=True)).__getitem__
+    questions, participants = [*map(code_of, quick.question)], [*map(code_of, quick.participant)]
+    ids = None if quick.id is commands.ids else quick.id
+    units = array("q", quick.units).tobytes()
+    return _encode(
+        (commands.ids, [*names], questions, participants, quick.at, ids, quick.fingerprint, quick.event, units)
     )
-    return _encode((commands.ids, [*codes], questions, participants, quick.at, quick.command, quick.event, quick.units))
 
 
 def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumns]) -> ForecastColumns:
@@ -266,27 +284,32 @@ def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumn
     names: those of blocks before, to which it adds; a name is then one object, which is found faster and takes memory
     once. read: reads the forecasts again.
     """
-    ids, block_names, questions, participants, at, command, event, units = _unpacked(sent)
+    ids, block_names, questions, participants, at, written, fingerprints, events, units = _unpacked(sent)
     if len(names) > _MOST_NAMES:
         names.clear()
     name_of = [names.setdefault(name, name) for name in block_names].__getitem__
     names_of = [*map(name_of, questions)], [*map(name_of, participants)]
-    quick = QuickForecasts(at, *names_of, command, event, units, [None] * len(ids))
+    texts = ids if written is None else written, fingerprints, events
+    quick = QuickForecasts(at, *names_of, *texts, memoryview(units).cast("q"), [None] * len(ids))
     return ForecastColumns.of_quick(ids, quick, read)
 
 
-def _common_form(commands: Sequence[AnyCommand]) -> str:
+def _common_form(commands: Sequence[Any]) -> str:
     """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
-    fields = [*map(_other_fields, commands)]
-    if {*map(type, chain.from_iterable(fields))} == {NoneType}:
-        return "probability"
-    kinds = [{*map(type, column)} for column in zip(*fields, strict=True)]
-    [(field, field_types), *others] = [each for each in zip(_OTHERS, kinds, strict=True) if each[1] != {NoneType}]
-    if others or field not in _MEASURED or NoneType in field_types:
+    alone = [
+        (each.probabilities is each.attestation is each.until is each.points is each.normalized is None)
+        and (each.by is each.reason is each.evidence is each.correlation is each.causation is None)
+        for each in commands
+    ]
+    given = {(each.cdf is not None, each.quantiles is not None, each.samples is not None) for each in commands}
+    if len(given) > 1 or not all(alone):
         return ""
-    return field if {*map(type, map(attrgetter("probability"), commands))} == {NoneType} else ""
+    fields = [*compress(_MEASURED, *given)]
+    if not fields:
+        return "probability"
+    return fields[0] if len(fields) == 1 and all(each.probability is None for each in commands) else ""
 
 
 def _forecasts_of(ids: Sequence[str], commands: Sequence[Any], field: str) -> QuickForecasts:
@@ -312,7 +335,7 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
 ) -> QuickForecasts:
     """Return the forecasts of commands from the columns of their fields. field: the one that the numbers are of."""
     faults = set[int]()
-    ats, commands = _instants(instants, faults), _ids(ids, faults)
+    ats, written = _instants(instants, faults), _ids(ids, faults)
     question_texts, by = _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     given: Sequence[object]
@@ -324,12 +347,11 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     else:
         given, measures = _measures(field, numbers, faults)
         events = log.forecast_heads(texts_of_at, question_texts, by)
-    contents = forecast_contents(question_texts, by, texts_of_at, given)
-    named = log.command_texts(commands, contents)
+    fingerprints = log.fingerprints(forecast_contents(question_texts, by, texts_of_at, given))
     begins: list[int | None] = [*ats]
     for index in faults:
         begins[index] = None
-    return QuickForecasts(begins, questions, participants, named, events, units, measures)
+    return QuickForecasts(begins, questions, participants, written, fingerprints, events, units, measures)
 
 
 def _one_forecast(command_id: str, command: SubmitForecast) -> QuickForecasts | None:
@@ -343,9 +365,9 @@ def _one_forecast(command_id: str, command: SubmitForecast) -> QuickForecasts | 
     units, names = [_units(written)], ([question], [participant])
     if units[0] < _LEAST:
         return None
-    named = log.command_texts([ident], forecast_contents(*names, [at], units))
-    events = log.forecast_texts([at], *names, units)
-    return QuickForecasts([at], [command.question], [command.participant], named, events, units, [None])
+    fingerprints = log.fingerprints(forecast_contents(*names, [at], units))
+    texts = [ident[1:-1]], fingerprints, log.forecast_texts([at], *names, units)
+    return QuickForecasts([at], [command.question], [command.participant], *texts, units, [None])
 
 
 def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Measures | None]]:
@@ -390,9 +412,10 @@ def _numbers_text(field: str, given: Sequence[Any]) -> bytes | None:
 
 def _instants(given: Sequence[Any], faults: set[int]) -> list[int]:
     """Return instants in µs; UNSTAMPED for each if all are None. Those refused, or not a text, are faults."""
-    if {*map(type, given)} == {NoneType}:
+    types = {*map(type, given)}
+    if types == {NoneType}:
         return [UNSTAMPED] * len(given)
-    texts = _of_type(given, {str}, faults)
+    texts = given if types == {str} else _of_type(given, {str}, faults)
     if len(texts) >= _MANY:
         from forecast_ledger.ledger.batching.text_columns import read_utc  # noqa: PLC0415 - late: it imports NumPy
 
@@ -416,7 +439,7 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
 
     All are faults unless they are written as 0. and 1 to 9 digits, or are a decimal that is, and are 1e-6 or more.
     """
-    texts = [*map(str, _of_type(given, {str, Decimal}, faults))]
+    texts = given if {*map(type, given)} == {str} else [*map(str, _of_type(given, {str, Decimal}, faults))]
     if len(texts) >= _MANY:
         from forecast_ledger.ledger.batching.text_columns import read_fractions  # noqa: PLC0415 - late, as above
 
@@ -445,14 +468,14 @@ def _names(given: Sequence[Any], faults: set[int]) -> list[str]:
     return [*map(texts.__getitem__, names)]
 
 
-def _ids(given: Sequence[Any], faults: set[int]) -> list[str]:
-    """Return the JSON of the ids of commands."""
+def _ids(given: Sequence[Any], faults: set[int]) -> Sequence[str]:
+    """Return the JSON of the ids of commands, without its quotation marks."""
     ids = _of_type(given, {str}, faults)
     joined = "".join(ids)
     is_plain = joined.isascii() and joined.isprintable() and not any(sign in joined for sign in ' "\\')
     if is_plain and ids and all(ids) and max(map(len, ids)) <= values.ID_LENGTH:
-        return [f'"{command_id}"' for command_id in ids]
-    texts = [*map(_id_text, ids)]
+        return ids
+    texts = [_id_text(each)[1:-1] for each in ids]
     faults.update(index for index, text in enumerate(texts) if not text)
     return texts
 

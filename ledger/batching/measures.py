@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import json
+from msgspec import Struct, json
 
 from forecast_ledger.ledger.core.values import CUMULATIVE
 from forecast_ledger.ledger.deciding.distributions import limits
@@ -22,7 +22,7 @@ _WIDEST = _DIGITS + len("-.")
 _QUOTE, _MINUS, _POINT, _ZERO, _NINE, _EXPONENT = b'"-.09E'
 
 
-class Measures(NamedTuple):
+class Measures(Struct, frozen=True, gc=False):
     """The numbers of a forecast, in increasing order, in 10^-decimals, and the field that they were given in."""
 
     field: str
@@ -77,7 +77,7 @@ def _read_many(
     counts = np.fromiter(map(len, given), np.int64, len(given))
     lasts, owners = np.cumsum(counts), np.repeat(np.arange(len(counts)), counts)
     firsts = lasts - counts
-    exponents, are_sound, mantissas = _exponents(signs, begins, ends)
+    exponents, are_sound, mantissas = _exponents(text, begins, ends)
     units, digits, decimals = _integers(signs, begins, mantissas)
     scales = np.maximum(np.maximum.reduceat(decimals - exponents, firsts), least)  # of each forecast
     shifts = scales[owners] - decimals + exponents
@@ -90,14 +90,14 @@ def _read_many(
         yield f"[{written[begin:end]}]", Measures(field, each, numbers[first:last]) if is_sound else None
 
 
-def _exponents(
-    signs: "np.ndarray", begins: "np.ndarray", ends: "np.ndarray"
-) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+def _exponents(text: bytes, begins: "np.ndarray", ends: "np.ndarray") -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     """Return the exponent of each number, whether it can be read, as one of a digit can, and the end before it."""
     import numpy as np  # noqa: PLC0415 - short logs do without
 
     exponents, are_sound, ends = np.zeros(len(begins), np.int64), np.ones(len(begins), bool), ends.copy()
-    if len(at := np.flatnonzero(signs == _EXPONENT)):  # and after it a sign and one digit or more
+    if b"E" in text:  # and after it a sign and one digit or more
+        signs = np.frombuffer(text, np.uint8)
+        at = np.flatnonzero(signs == _EXPONENT)
         numbers = np.searchsorted(begins, at, "right") - 1
         are_sound[numbers] = ends[numbers] - at == len("E+1")
         exponents[numbers] = np.where(signs[at + 1] == _MINUS, -1, 1) * (signs[at + 2].astype(np.int64) - _ZERO)
@@ -138,18 +138,18 @@ class Takes(NamedTuple):
     first: tuple[int, int]
     last: tuple[int, int]
 
-    def units(self, field: str, decimals: int, units: Sequence[int]) -> Sequence[int] | None:
-        """Return numbers in increasing order, given in 10^-decimals, in the unit of the range; None if it may refuse
-        them, or has fewer decimals.
+    def units(self, given: Measures) -> Sequence[int] | None:
+        """Return the numbers of a forecast in the unit of the range; None if it may refuse them, or has fewer decimals.
 
         >>> span = NumericRange(lower="0", upper="10", levels=(250_000_000, 750_000_000), decimals=2)
-        >>> takes(span).units("quantiles", 1, [15, 20]), takes(span).units("quantiles", 1, [15, 200])
-        ([150, 200], None)
+        >>> [takes(span).units(Measures("quantiles", 1, units)) for units in ([15, 20], [15, 200])]
+        [[150, 200], None]
         """
-        if field != self.field or len(units) != self.many or decimals > self.decimals:
+        units = given.units
+        if given.field != self.field or len(units) != self.many or given.decimals > self.decimals:
             return None
-        if decimals < self.decimals:
-            factor = 10 ** (self.decimals - decimals)
+        if given.decimals < self.decimals:
+            factor = 10 ** (self.decimals - given.decimals)
             units = [each * factor for each in units]
         (least, below), (above, most) = self.first, self.last
         return units if least <= units[0] <= below and above <= units[-1] <= most else None

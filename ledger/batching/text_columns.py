@@ -13,7 +13,7 @@ _PARTS = [(0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)]  # year, month,
 _SECONDS, _MICROS = len("2026-03-01T00:00:00Z"), len("2026-03-01T00:00:00.000000Z")
 _LENGTHS = {_SECONDS, *range(_SECONDS + 2, _MICROS + 1)}
 _BETWEEN, _SIGNS = [4, 7, 13, 16, -1], np.frombuffer(b"--::Z", np.uint8)[:, None]
-_T, _SPACE, _POINT, _ZERO = b"T .0"
+_T, _SPACE, _POINT, _ZERO, _COMMA = b"T .0,"
 
 
 def read_utc(texts: Sequence[str]) -> "NDArray[np.int64] | None":
@@ -62,7 +62,7 @@ def _read_alike(texts: Sequence[str]) -> "NDArray[np.int64] | None":
     return micros
 
 
-def _number(digits: "NDArray[np.uint8 | np.uint32]") -> "NDArray[np.int64]":
+def _number(digits: "NDArray[np.uint8]") -> "NDArray[np.int64]":
     """Return the numbers of digits, shape (digits, numbers); 0 of no digits."""
     number = np.zeros(digits.shape[1], np.int64)
     for digit in digits:
@@ -76,15 +76,22 @@ def read_fractions(texts: Sequence[str], decimals: int) -> "NDArray[np.int64] | 
     >>> read_fractions(["0.7", "0.025"], 9).tolist(), read_fractions(["0.7", ".025"], 9)
     ([700000000, 25000000], None)
     """
-    length = len("0.") + decimals
-    codes = np.array(texts, f"U{length}").view(np.uint32).reshape(len(texts), length).T  # zeros follow a shorter text
-    if np.count_nonzero(codes) != sum(map(len, texts)):  # of a longer one, the end is missing
+    joined, most = ",".join(texts), len("0.") + decimals
+    if not joined.isascii() or joined.count(",") != len(texts) - 1:
         return None
-    begins, digits = codes[:2], codes[2:] - np.uint32(_ZERO)
-    is_digit = digits <= 9
-    if (
-        not ((begins[0] == _ZERO) & (begins[1] == _POINT) & is_digit[0]).all()
-        or not (is_digit | (codes[2:] == 0)).all()
-    ):
+    signs = np.frombuffer(f"{joined},{' ' * most}".encode(), np.uint8)
+    ends = np.flatnonzero(signs == _COMMA)
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - begins
+    if lengths.min() < len("0.0") or lengths.max() > most:
         return None
-    return _number(digits * is_digit)
+    if not ((signs[begins] == _ZERO) & (signs[begins + 1] == _POINT)).all():
+        return None
+    number = np.zeros(len(texts), np.int64)
+    for place in range(len("0."), most):
+        digit = signs[begins + place] - np.uint8(_ZERO)
+        digit[lengths <= place] = 0  # what comes after a shorter text
+        if digit.max() > 9:
+            return None
+        number = number * 10 + digit
+    return number

@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec import json
 
+from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
-from forecast_ledger.ledger.core.exact import WIDE, shortest_text
+from forecast_ledger.ledger.core.exact import WIDE, WRITTEN, shortest_text
 from forecast_ledger.ledger.model.canonical_fields import FIELDS, NORMAL_FIELDS, SKIPPING, Convert, faults
 from forecast_ledger.ledger.model.commands import AnyCommand, Quote, SubmitForecast
 from forecast_ledger.ledger.model.provenance import optional_names
@@ -89,7 +90,6 @@ _BEGINS = {False: '["submit_forecast",', True: f'[{_NORMAL},"submit_forecast",'}
 _ORDER = [name for name, *_ in FIELDS[SubmitForecast][1]]
 _BEFORE = {name: "null," * (_ORDER.index(name) - _ORDER.index("probability")) for name in _ORDER[3:]}  # before a field
 _SMALL = -6  # digits before the point, if those after it are counted down: the text has an exponent
-_CONVERT = {name: convert for name, convert, _ in FIELDS[SubmitForecast][1]}
 
 
 def forecast_contents(
@@ -128,7 +128,8 @@ def numbers_text(field: str, numbers: Sequence[Any]) -> bytes:
     >>> numbers_text("quantiles", ("-0.0", "2.50", 100))
     b'["0","2.5","1E+2"]'
     """
-    return _encoder.encode(_CONVERT[field](numbers, field))
+    decimals = map(WRITTEN.normalize, values.read_decimals(numbers, field))
+    return _encoder.encode([*decimals]).replace(b'"-0"', b'"0"')
 
 
 def numbers_content(field: str, numbers: str) -> str:

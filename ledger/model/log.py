@@ -104,7 +104,7 @@ class Checkpoint(NamedTuple):
 class ForecastFields(NamedTuple):
     """The fields that rows of forecasts were made of, each of all rows; the rows have no others.
 
-    recorded_at: µs, of all rows. commands: as `command_texts` returns them. at: µs. units: 1e-9, for yes; of other
+    recorded_at: µs, of all rows. commands: the fingerprints of their contents. at: µs. units: 1e-9, for yes; of other
     numbers than a probability, `measured` has the field and the numbers, by the index of the row.
     """
 
@@ -191,17 +191,6 @@ def digest_bytes(digest: str) -> bytes:
     return _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST
 
 
-def command_texts(ids: Iterable[str], contents: Iterable[bytes]) -> list[str]:
-    """Return the part of each row that names its command, up to the digest of the row before it. ids: as JSON.
-
-    contents: of the commands. It ends with the fingerprint.
-    """
-    return [
-        f"{_COMMAND_ID}{ident}{_COMMAND}{sha256(content).hexdigest()[:32]}"  # as `fingerprint`, without its calls
-        for ident, content in zip(ids, contents, strict=True)
-    ]
-
-
 def forecast_texts(
     instants: Iterable[object], questions: Iterable[str], participants: Iterable[str], units: Iterable[int]
 ) -> list[str]:
@@ -238,18 +227,19 @@ def stamped(event: str, recorded_at: int) -> str:
 
 
 def seal_texts(
-    after: Checkpoint, recorded_at: int, commands: Iterable[str], events: Iterable[str]
+    after: Checkpoint, recorded_at: int, commands: Iterable[tuple[str, str]], events: Iterable[str]
 ) -> tuple[list[str | bytes], str]:
     """Return the rows that `seal` returns, and the last digest.
 
-    They are made from the texts of their commands and their events. after: the checkpoint before the first row.
-    commands: as `command_texts` returns them.
+    They are made from the texts of their events. after: the checkpoint before the first row. commands: the id of each,
+    as JSON without its quotation marks, and the fingerprint of its content.
     """
-    rows, digest, at = list[str | bytes](), after.digest, f"{_RECORDED_AT}{recorded_at}{NORMAL}"
-    for position, (command, event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        body = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{_EVENT}{event}"
+    rows, digest, at = list[str | bytes](), after.digest, f'{_RECORDED_AT}{recorded_at}{NORMAL}{_COMMAND_ID}"'
+    append = rows.append
+    for position, ((ident, command), event) in enumerate(zip(commands, events, strict=True), after.position + 1):
+        body = f'{_POSITION}{position}{at}{ident}"{_COMMAND}{command}{_PREVIOUS}{digest}{_EVENT}{event}'
         digest = sha256(body.encode()).hexdigest()  # as in `with_digest`, without its calls
-        rows.append(f"{body}{_DIGEST}{digest}{_END}")
+        append(f"{body}{_DIGEST}{digest}{_END}")
     return rows, digest
 
 

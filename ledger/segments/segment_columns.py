@@ -136,7 +136,7 @@ def made_columns(first: int, fields: ForecastFields) -> SegmentColumns:
     """
     pa, count = pyarrow(), len(fields.at)
     of_forecasts, *of_nothing = schemas()
-    nothing, digests = pa.nulls(count, pa.string()), "".join([text[-2 * _COMMAND :] for text in fields.commands])
+    nothing, digests = pa.nulls(count, pa.string()), "".join(fields.commands)
     columns = [
         row_numbers(np.arange(first, first + count)),
         _instants(np.full(count, fields.recorded_at)),

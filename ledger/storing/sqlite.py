@@ -64,6 +64,9 @@ _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ?
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
 _AT_ONCE = 128  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
 _MOST_AT_ONCE = 8 * 2**20  # characters or bytes of rows that SQLite copies for one statement
+# KiB of pages that a connection keeps: those of SQLite's default, and those that so many rows or more fill, which would
+# else be written in part before the commit, and in part again.
+_MANY, _KEPT, _KEPT_OF_MANY = 1_000, 2_000, 8_000
 
 
 def _insertion(count: int) -> str:
@@ -340,8 +343,10 @@ class _Turn:
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """Insert the rows, many with each statement, and commit; see `Transaction`."""
-        connection = self.cursor.sqlite_cursor.connection
+        connection, new = self.cursor.sqlite_cursor.connection, sum(len(group.rows) for group in rows)
         before = connection.total_changes
+        if new >= _MANY:
+            self.cursor.execute(f"PRAGMA cache_size = -{_KEPT_OF_MANY}")
         try:
             each: list[tuple[str, int, str, str | bytearray]] = []
             for group in rows:
@@ -365,7 +370,7 @@ class _Turn:
         span = (self._name, rows[0].first, rows[-1].last)
         self.cursor.execute(f"SELECT count(*) FROM {_TABLE} WHERE {where}", span)  # noqa: S608
         [count] = self.cursor.fetchone()
-        if not count == connection.total_changes - before == sum(len(group.rows) for group in rows):
+        if not count == connection.total_changes - before == new:
             reason = "the database changed or dropped the rows, so nothing was recorded"
             raise Unavailable(f"{self._location}: {reason}; check its table for triggers")
         self._commit()

@@ -120,11 +120,10 @@ class LineBlocks:
 
     def read(self, lines: Lines) -> Sequence[AnyCommand] | None:
         """Return the command of every line; None if one is no command, or is too long."""
-        split = lines.split()
-        if max(map(len, split)) > LONGEST_LINE:
+        if _has_too_long(lines.data):
             return None
         try:
-            return read_forecast_lines(split) or [*map(read, split)]
+            return read_forecast_lines(lines.data) or [*map(read, lines.split())]
         except Refused:
             return None
 
@@ -173,8 +172,12 @@ def _end_of_line(data: bytes, number: int) -> int:
 
 def read_sent_lines(sent: bytes) -> ForecastColumns | None:
     """Return the forecasts on lines that were sent; None if one of them is not a forecast, or has a fault."""
-    lines = BytesIO(sent).readlines()
-    return read_forecast_lines(lines) if max(map(len, lines)) <= LONGEST_LINE else None
+    return None if _has_too_long(sent) else read_forecast_lines(sent)
+
+
+def _has_too_long(data: bytes) -> bool:
+    """Return whether one of some lines is too long."""
+    return len(data) > LONGEST_LINE and max(map(len, BytesIO(data))) > LONGEST_LINE
 
 
 def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterator[ReadCommand]:

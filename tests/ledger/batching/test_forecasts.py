@@ -77,6 +77,17 @@ def test_one_command_is_read_as_it_is_among_others(field: str) -> None:
     assert are_quick == {True, False}
 
 
+def test_a_forecast_with_any_other_field_takes_the_long_way() -> None:
+    """Whichever field it is, beside the numbers of a probability, a cdf, quantiles or samples."""
+    numbers = {"probability": "0.5", "cdf": ("0", "1"), "quantiles": (1, 2), "samples": (1, 2)}
+    others = {*commands.SubmitForecast.__struct_fields__} - {"id", "at", "question", "participant", *numbers}
+    for field, value in numbers.items():
+        plain = structs.replace(forecast("q", at=day(2), probability=None), **{field: value})
+        assert read_quick_forecasts(["f"], [plain]).at != [None]
+        for other in {*others, *numbers} - {field}:
+            assert read_quick_forecasts(["f"], [structs.replace(plain, **{other: value})]).at == [None], other
+
+
 def test_columns_have_the_outcomes_and_the_rows_of_commands() -> None:
     """With duplicates, reused ids and refusals between them, alone and in one transaction."""
     for atomic in (False, True):
@@ -109,8 +120,9 @@ def test_lines_are_read_as_the_commands_on_them() -> None:
                 VALUES
             )
         line = json.dumps(fields).encode() + dice.choice([b"", b"\n", b"\r\n", b" \n"])
-        read = read_lines([line])
-        assert read_lines([json.dumps(LINE).encode(), line, line]) is None or read is not None
+        read = read_lines(line)
+        ended = line.rstrip(b"\n") + b"\n"
+        assert read_lines(json.dumps(LINE).encode() + b"\n" + ended + ended) is None or read is not None
         if read is not None:
             taken += 1
             assert read[0] == commands.read(line)
@@ -120,11 +132,11 @@ def test_lines_are_read_as_the_commands_on_them() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"\n", b"{", b"null", b"[]", b"\xff", b'{"a":' * 9999, json.dumps(LINE).encode() + b"{}", b'"\\ud800"'],
+    [b"\n", b"{", b"null", b"[]", b"\xff", b'{"a":' * 9999, json.dumps(LINE).encode() + b"{}", b'"\\ud800"'],
 )
 def test_a_line_that_is_no_command_is_left_to_the_other_way(line: bytes) -> None:
     """Which refuses it in its own words."""
-    assert read_lines([json.dumps(LINE).encode(), line]) is None
+    assert read_lines(json.dumps(LINE).encode() + b"\n" + line) is None
 
 
 PROBABILITIES: list[Any] = [
@@ -294,7 +306,7 @@ def test_random_numbers_have_the_same_outcome_both_ways(seed: int, monkeypatch: 
     assert quick == long
     assert 100 < sum("Receipt" in said for said in quick[0]) < 400
     read, forms = read_quick_forecasts([each.id for each in history], history), Counter[str]()
-    for command, at, numbers, text in zip(history, read.at, read.measures, read.fingerprints(), strict=True):
+    for command, at, numbers, text in zip(history, read.at, read.measures, read.fingerprint, strict=True):
         if at is not None and numbers is not None:
             forms[numbers.field] += 1
             ordered = command.samples and sorted(Decimal(str(each)) for each in command.samples)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from forecast_ledger.ledger.batching import measures
-from forecast_ledger.ledger.batching.measures import read_measures, takes
+from forecast_ledger.ledger.batching.measures import Measures, read_measures, takes
 from forecast_ledger.ledger.model.canonical import numbers_text
 from forecast_ledger.ledger.model.forms import NumericRange
 
@@ -44,4 +44,4 @@ def test_numbers_that_are_read_are_those_that_were_written(many: int, monkeypatc
 def test_numbers_at_a_bound_between_two_units_are_left_to_the_long_way() -> None:
     """The bounds, 0.3 and 1.7, are 0 and 2 in whole units: 0 and 2 would be outside, and 1 is inside."""
     taken = takes(NumericRange(lower="0.3", upper="1.7", levels=(1, 2), decimals=0))
-    assert [taken.units("quantiles", 0, units) for units in ([0, 1], [1, 2], [1, 1])] == [None, None, [1, 1]]
+    assert [taken.units(Measures("quantiles", 0, units)) for units in ([0, 1], [1, 2], [1, 1])] == [None, None, [1, 1]]
