@@ -67,8 +67,7 @@ def other_pages(columns: SegmentColumns) -> Iterator[OtherEvents]:
         others = with_quotes(page, quotes)
         texts, read, damage = others["event"].to_pylist(), list[events.AnyEvent](), None
         try:
-            for text in texts:
-                read.append(_event.decode(text))
+            read.extend(map(_event.decode, texts))  # those before one that cannot be read are kept
         except log.UNREADABLE as error:
             damage = log.unreadable(integers(others["position"]).tolist()[len(read)], "event", error)
             others = others.slice(0, len(read))

@@ -419,12 +419,16 @@ def _row_groups(file: "_Opened", schema: Any, names: list[str], keep: Callable[[
         yield table
 
 
-def read_forecasts(folder: Path, segment: Segment, questions: Sequence[str], *, without: Collection[str] = ()) -> Any:
+def read_forecasts(
+    folder: Path, segment: Segment, questions: Sequence[str] | None, *, without: Collection[str] = ()
+) -> Any:
     """Return the forecasts of a segment on some questions, whose ids are in order, without the columns named.
 
-    Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
+    questions: None for all. Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
     """
     schema, *_ = schemas()
+    if questions is None:
+        return _read_file(folder, segment.forecasts, schema, segment.first, without)
     with _opened(folder, segment.forecasts, schema, segment.first) as file:
         path = folder / segment.forecasts.name
         with _lock(path):

@@ -103,7 +103,8 @@ def _check_answers(facts: Facts, position: Sequence[int], resolved: Sequence[eve
 def _known(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> Sequence[int]:
     """Return the codes of the questions that events name. Raises KeyError, _FaultError: one was not opened before."""
     codes, opened = _codes(facts, named), facts.opened
-    if codes and opened[max(codes)] >= position[0]:  # the last of them was opened among these events
+    last = codes[-1:] if isinstance(codes, range) else codes
+    if codes and opened[max(last)] >= position[0]:  # the last of them was opened among these events
         _require(all(map(lt, map(opened.__getitem__, codes), position)))
     return codes
 

@@ -15,7 +15,16 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, spread
 from forecast_ledger.projections.core.powers import QUANTUM
-from forecast_ledger.projections.facts.columns import CHANCE, ChangedOutcomes, Contest, Entry, Facts, Status, width
+from forecast_ledger.projections.facts.columns import (
+    CHANCE,
+    ChangedOutcomes,
+    Contest,
+    Entry,
+    Facts,
+    Status,
+    named_tuples,
+    width,
+)
 from forecast_ledger.projections.facts.from_log import status_of
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.question_groups import QUESTION_KINDS, QuestionGroups, mean_kind
@@ -342,7 +351,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     codes = [entry.question for entry in entries]
     opened = facts.questions_as_of(codes, as_of[resolved])
     values = [_number(question, value) if value else "" for question, value in zip(opened, now.values, strict=True)]
-    answers = [*map(Answer, opened, now.outcome.tolist(), values, now.payouts)]
+    answers = [*named_tuples(Answer, opened, now.outcome.tolist(), values, now.payouts)]
     first_kinds, first = kinds, kind = _kinds(answers)
     changed = [facts.changed.get(code) for code in codes]
     if facts.changed:

@@ -378,11 +378,12 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     questions = questions_by_rules(facts) if SUMS in wanted else []
     if has_many_sums(facts, questions, frame.frame.counts):
         wanted |= {BOUNDS}
-    division = divide(frame, forecasts or task_size(frame, engine)) if wanted else []
-    undivided = engine == "local" and len(division) == 1 and not forecasts
+    size = forecasts or task_size(frame, engine)
+    undivided = engine == "local" and not forecasts and len(every) > 0 and frame.frame.counts.sum() <= size
+    division = divide(frame, size) if wanted and not undivided else []
 
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
-        if undivided:
+        if undivided and wanted:
             return [score(replace(facts, held=frame.forecasts_on(every)), wanted, questions)]
         return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
 

@@ -29,9 +29,9 @@ class SealedForecasts(NamedTuple):
         """Return them for results that do not depend on when forecasts were recorded."""
         return self._replace(unread=_UNREAD | {"recorded_at"})
 
-    def on(self, questions: list[str]) -> Iterator[Any]:
-        """Yield the forecasts of each segment on some questions, by id. Raises Corrupt, Unavailable."""
-        wanted = sorted(questions)
+    def on(self, questions: list[str] | None) -> Iterator[Any]:
+        """Yield the forecasts of each segment on some questions, by id; None for all. Raises Corrupt, Unavailable."""
+        wanted = None if questions is None else sorted(questions)
         for segment in self.segments:
             table = read_forecasts(self.folder, segment, wanted, without=self.unread)
             yield (
@@ -49,7 +49,10 @@ class LogFrame(NamedTuple):
 
     def forecasts_on(self, questions: Int64Array) -> Forecasts:
         """Return the forecasts on some questions, by code. Raises Corrupt, Unavailable."""
-        return read_forecasts_on(self.frame.facts, self.sealed, questions, self.frame.rest_on(questions))
+        facts, unsealed = self.frame.facts, self.frame.rest_on(questions)
+        if len(questions) == len(facts.questions):
+            return forecasts_on(facts, self.sealed.on(None), unsealed)
+        return read_forecasts_on(facts, self.sealed, questions, unsealed)
 
 
 def read_forecasts_on(
