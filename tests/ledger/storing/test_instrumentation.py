@@ -30,6 +30,7 @@ from forecast_ledger.replay.writing.store import Store
 from tests.replay.cli.test_main import COMMANDS, run
 from tests.support.given import NOW, forecast, opened
 from tests.support.paths import ROOT
+from tests.support.processes import Command
 from tests.system.test_architecture import NAMES
 
 
@@ -205,8 +206,8 @@ def test_nothing_is_logged_unless_logging_is_configured(capfd: pytest.CaptureFix
 
 def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> None:
     """With --verbose, the command line prints the records with their fields on stderr."""
-    call = [sys.executable, "-m", "forecast_ledger", "append", "-v", str(tmp_path / "log.db"), str(COMMANDS)]
-    done = subprocess.run(call, cwd=ROOT, capture_output=True, check=True, text=True)
+    done = Command("append", "-v", str(tmp_path / "log.db"), str(COMMANDS)).ended(60)
+    assert done.returncode == 0
     assert "event='batch handled'" in done.stderr
     assert "position=34" in done.stderr
     assert "batch handled" not in done.stdout

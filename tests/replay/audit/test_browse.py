@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -31,6 +29,7 @@ from tests.ledger.model.test_log import EVENTS
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, missing, of_no_known_type
 from tests.replay.cli.test_main import run
 from tests.support.given import NOW, contest, entry, forecast, opened, resolution, withdrawal
+from tests.support.processes import Command
 
 SAID = happened(
     opened(),
@@ -285,32 +284,18 @@ def test_a_list_stops_at_damage_after_what_came_before(tmp_path: Path) -> None:
 
 # Lists a log in each format, each time in a copy of a process that has its modules; reads a line, closes the pipe and
 # prints the exit code.
-FIRST_LINES = """
-import os, sys
-from forecast_ledger.__main__ import main
-from forecast_ledger.ledger.storing import sqlite
-from forecast_ledger.replay.audit import browse
-for form in ("table", "json", "csv"):
-    reading, writing = os.pipe()
-    if not os.fork():
-        os.close(reading)
-        os.dup2(writing, 1)
-        main(["log", sys.argv[1], "--format", form])
-    os.close(writing)
-    with os.fdopen(reading) as listing:
-        assert listing.readline()
-    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
-"""
-
-
 def test_a_list_is_printed_as_it_is_read(tmp_path: Path) -> None:
     """A reader who has seen enough closes the pipe, and nothing more is read: neither a traceback nor a failure."""
     path = forged(tmp_path / "log.db", happened(*(opened(f"q{number}") for number in range(1_500))))
     changed(path, "UPDATE stored_events SET state = x'00' WHERE originator_version = 1400")
-    done = subprocess.run([sys.executable, "-c", FIRST_LINES, path], capture_output=True, text=True, check=True)
-    codes = [int(line) for line in done.stdout.split()]
-    assert (len(codes), {*codes} <= {FINE, DAMAGED}) == (3, True)
-    assert ("Traceback" in done.stderr, "Exception" in done.stderr) == (False, False)
+    for form in ("table", "json", "csv"):
+        command = Command("log", path, "--format", form)
+        assert command.stdout.readline()
+        command.stdout.close()
+        assert command.wait(60) in {FINE, DAMAGED}
+        with command.stderr as stream:
+            told = stream.read()
+        assert ("Traceback" in told, "Exception" in told) == (False, False)
 
 
 # --- one row

@@ -29,6 +29,7 @@ from tests.support.effort import LONG
 from tests.support.given import forge, prizes_paid
 from tests.support.logs import written
 from tests.support.paths import ROOT
+from tests.support.processes import started
 from tests.support.terminals import seen
 
 STORY = ROOT / "data" / "metaculus-2022"
@@ -525,12 +526,13 @@ print(CliRunner().invoke(main, arguments).exit_code, "numpy" in sys.modules)
 
 def test_a_closed_pipe_ends_quietly(log: str) -> None:
     """An example is `forecast-ledger table … | head -1`."""
-    script = f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"
-    read_end, write_end = os.pipe()
+    (read_end, write_end), (reading, writing) = os.pipe(), os.pipe()
     os.close(read_end)
-    with os.fdopen(write_end, "wb") as pipe:
-        done = subprocess.run([sys.executable, "-c", script], stdout=pipe, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
+    child = started(["table", log, "score_parts", "--format", "csv"], [write_end, writing])
+    child.join()
+    with os.fdopen(reading) as stream:
+        told = stream.read()
+    assert (child.exitcode, "Traceback" in told, "Exception" in told) == (FINE, False, False)
 
 
 def test_what_is_printed_to_a_file_or_pipe_is_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
