@@ -118,6 +118,9 @@ Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]  # a function, an
 def calls(folder: Path) -> dict[str, Call]:
     """Every function that the package offers, and every method with arguments of its classes, with a call each."""
     log, segments, exported = folder / "season.db", folder / "segments", folder / "exported"
+    short = folder / "short.db"  # for what is made of a log row by row
+    with f.open(short) as ledger:
+        ledger.handle(commands.read(STORY.read_bytes().splitlines()[0]))
     with f.open(log) as ledger, STORY.open("rb") as file:
         f.append(ledger, file)
         pages = [*ledger.read()]
@@ -250,9 +253,12 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "seal": (
             f.seal,
-            lambda: {"log": log, "segments": new(), "name": "main", "rows": 1_024, "on_progress": lambda _: None},
+            lambda: {"log": short, "segments": new(), "name": "main", "rows": 1_024, "on_progress": lambda _: None},
         ),
-        "report": (f.report, lambda: {"log": log, "out": new(".html"), "contests": ("none",), "specs": None, **which}),
+        "report": (
+            f.report,
+            lambda: {"log": short, "out": new(".html"), "contests": ("none",), "specs": None, **which},
+        ),
         "plot": (f.plot, lambda: {"log": log, "kind": "board", "out": new(".svg"), "contest": "none", **which}),
         "audit": (f.audit, lambda: {"log": log, "out": new(".html"), "late": 1, "checkpoint": None, **which}),
         "facts": (f.facts, lambda: {"pages": pages}),
