@@ -6,7 +6,7 @@ their expected values, given all that was before them, stays within these bounds
 """
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache, partial
 from math import ceil, floor, isqrt
@@ -27,6 +27,7 @@ _GRID = 10  # bits of a time: it is rounded up to so many below its highest one,
 _UNIT = 10**12  # of a gamma-exponential bound, and of rho in it
 _BITS = 96  # of the terms of a series
 _SECANTS = 12  # more than are needed for a guess within 1e-12
+_LESS = Context(prec=24)  # for guesses
 
 
 def normal_mixture(time: Fraction, alpha: Fraction, optimal: int = OPTIMAL) -> Decimal:
@@ -120,22 +121,29 @@ class _Mixture(NamedTuple):
         return high
 
     def _guess(self) -> int:
-        """Return the sum at which the mixture is about what it must reach: by secants of its logarithm."""
-        _, whole = _series(self.rho, self.rho, self._step, _BITS)
-        before, s = 0, isqrt(4 * (self.late >> _GRID) * _UNIT) + self.span * _UNIT
-        level, now = (self._above(each, whole) for each in (before, s))
+        """Return the sum at which the mixture is about what it must reach: by secants of its logarithm.
+
+        For small sums, the logarithm rises about as their square, and later less.
+        """
+        whole = _about(self.rho, self.rho, self._step) * self._whole
+        before, level = 0, self._above(0, whole)
+        missing = max(int(_LESS.multiply(level, -_UNIT)), 0)
+        s = isqrt(2 * (self.late >> _GRID) * missing) + self.span * missing // 3
+        now, curve = self._above(s, whole), 2
         for _ in range(_SECANTS):
             if now == level:
                 break
-            step = WIDE.divide(WIDE.multiply(now, s - before), WIDE.subtract(now, level))
-            before, level, s = s, now, max(s - int(step), 0)
+            step = _LESS.divide(_LESS.multiply(now, s - before), _LESS.multiply(_LESS.subtract(now, level), curve))
+            before, level, s, curve = s, now, max(s - int(step), 0), 1
+            if s == before:
+                break
             now = self._above(s, whole)
         return s
 
     def _above(self, s: int, whole: int) -> Decimal:
         """Return about the logarithm of the mixture over what it must reach."""
-        low, _ = self._sums(s, _BITS)
-        return WIDE.ln(WIDE.divide(low * self._factor, whole * self._whole))
+        about = _about(self.late, self.late + (self.span * s << _GRID), self._step)
+        return _LESS.ln(_LESS.divide(about * self._factor, whole))
 
     def _sums(self, s: int, bits: int) -> tuple[int, int]:
         return _series(self.late, self.late + (self.span * s << _GRID), self._step, bits)
@@ -165,6 +173,17 @@ def _series(first: int, times: int, step: int, bits: int) -> tuple[int, int]:
         low, high = low * times // divisor, -(-high * times // divisor)
         lows, highs = lows + low, highs + high
     return lows, highs + 1
+
+
+def _about(first: int, times: int, step: int) -> int:
+    """Return about the sum of `_series`, in 2^-64."""
+    term = found = 1 << 64
+    divisor = first
+    while term > 1 or 2 * times > divisor + step:
+        divisor += step
+        term = term * times // divisor
+        found += term
+    return found
 
 
 @cache
