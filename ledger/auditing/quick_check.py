@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, json
 
@@ -38,7 +38,19 @@ from forecast_ledger.ledger.model.mismatch import short_repr
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> the part of its numbers in its content; None if not accepted.
 _Form = Callable[[ForecastMade, bool], str | int | None]
-QuestionForm = tuple[str, _Form]  # the id of a question as JSON, and its form
+
+
+class QuestionForm(NamedTuple):
+    """What a forecast on a question must be.
+
+    text: the id of the question as JSON. span: its range, if its forecasts are cumulative probabilities.
+    """
+
+    text: str
+    numbers: _Form
+    span: NumericRange | None
+
+
 _Content = tuple[str, str, int | str, str | int]  # of a forecast: question and participant, as JSON, instant, numbers
 _Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
 _LENGTHS = {*range(1, ID_LENGTH + 1)}  # of ids
@@ -58,7 +70,7 @@ class ForecastForms:
 
     def of(self, name: str, question: QuestionState | QuestionOpened) -> QuestionForm:
         """Return the form of a question, which is the state of it or its first event."""
-        return self._forms.get(name) or self._forms.setdefault(name, (_json(name), _form(question)))
+        return self._forms.get(name) or self._forms.setdefault(name, _question_form(name, question))
 
     def say(self, rows: Sequence[Recorded], forms: Sequence[QuestionForm | None]) -> list[bool | None]:
         """Return of each forecast whether the digest of its command is that of its content.
@@ -75,7 +87,7 @@ class ForecastForms:
                 continue
             if not event.attestation is event.until is event.points is event.normalized is None:
                 continue
-            at, who, (question, numbers_of) = event.at, event.participant, form
+            at, who, (question, numbers_of, _) = event.at, event.participant, form
             numbers, participant = numbers_of(event, is_normal), participants.get(who) or self.participant(who)
             if numbers is None or not participant or at < FIRST_INSTANT:
                 continue
@@ -242,7 +254,24 @@ class ForecastCheck:
 
 def asks_probability(form: QuestionForm) -> bool:
     """Return whether a question has the form that a probability of yes is for."""
-    return form[1] is _binary
+    return form.numbers is _binary
+
+
+def asked_heights(form: QuestionForm) -> tuple[int, int, int]:
+    """Return how many cumulative probabilities a question asks for, the most of the first, and the least of the last.
+
+    No numbers if it asks for others.
+    """
+    return _heights(form.span) if form.span else (0, 0, 0)
+
+
+def _heights(span: NumericRange) -> tuple[int, int, int]:
+    return span.bins + 1, CUMULATIVE if span.open_lower else 0, 0 if span.open_upper else CUMULATIVE
+
+
+def _question_form(name: str, question: QuestionState | QuestionOpened) -> QuestionForm:
+    span = question.range
+    return QuestionForm(_json(name), _form(question), None if span is None or span.measures else span)
 
 
 def _json(text: str) -> str:
@@ -312,13 +341,12 @@ def _probabilities(outcomes: tuple[str, ...]) -> _Form:
 
 
 def _cdf(span: NumericRange) -> _Form:
-    lowest = CUMULATIVE if span.open_lower else 0
-    highest = 0 if span.open_upper else CUMULATIVE
+    count, lowest, highest = _heights(span)
 
     def canonical_numbers(event: ForecastMade, is_normal: bool) -> str | None:
         """Return the cumulative probabilities in canonical form; None if they are not in the form of the question."""
         heights = event.cdf
-        if event.probabilities or event.quantiles or event.samples or len(heights) != span.bins + 1:
+        if event.probabilities or event.quantiles or event.samples or len(heights) != count:
             return None
         if not 0 <= heights[0] <= lowest or not highest <= heights[-1] <= CUMULATIVE or sorted(heights) != [*heights]:
             return None

@@ -115,9 +115,9 @@ def forecast_contents(
     ]
 
 
-def content_parts(questions: Any, participants: Any, instants: Any, yes: Any) -> tuple[Any, ...]:
+def content_parts(questions: Any, participants: Any, instants: Any, *numbers: Any) -> tuple[Any, ...]:
     """Return the parts of what `forecast_contents` returns, in normal form, for whoever joins columns of texts."""
-    return _BEGINS[True], questions, ",", participants, ",", instants, ",", yes, "]"
+    return _BEGINS[True], questions, ",", participants, ",", instants, ",", *numbers, "]"
 
 
 def numbers_text(field: str, numbers: Sequence[Any]) -> bytes:

@@ -465,7 +465,7 @@ def with_quotes(others: Any, quotes: Any) -> Any:
 
 def _quote_texts(quotes: Any) -> Any:
     """Return the JSON of each quote, whose ids are JSON."""
-    sides = {side: _number_lists(quotes[side]) for side in SIDES}
+    sides = {side: number_lists(quotes[side]) for side in SIDES}
     return joined(*log.quote_parts(quotes["question"], sides)).cast(pyarrow().string())
 
 
@@ -491,7 +491,7 @@ def _forecast_ends(table: Any) -> Any:
         "question": table["question"],
         "participant": table["participant"],
         "form": table["form"],
-        "numbers": _number_lists(table["numbers"]),
+        "numbers": number_lists(table["numbers"]),
         "attestation": table["attestation"],
         "until": table["until"].cast(pyarrow().int64()).cast(pyarrow().string()),
     }
@@ -577,7 +577,7 @@ def _hexadecimal(column: Any) -> Any:
     return pa.StringArray.from_buffers(size, offsets, pa.py_buffer(hexlify(raw)))
 
 
-def _number_lists(column: Any) -> Any:
+def number_lists(column: Any) -> Any:
     """Return each list of numbers as JSON without its brackets."""
     pa = pyarrow()
     column = whole(column)

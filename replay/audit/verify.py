@@ -249,7 +249,7 @@ def run_checks(log: Log, only: Collection[str] = (), *, side_by_side: bool = Fal
 
 
 def _begun(log: Log, store: StoredLog, cut: Cut, *, side_by_side: bool, files: bool) -> Beginning:
-    """Return the beginning of a log that is verified side by side; an empty one if it is not.
+    """Return the beginning of a log that is verified side by side, or by its columns; an empty one if it is not.
 
     files: check the store's own files, and note their faults.
     """
@@ -257,7 +257,8 @@ def _begun(log: Log, store: StoredLog, cut: Cut, *, side_by_side: bool, files: b
     def text(position: int) -> TextKept:
         return _text(store, position)
 
-    if side_by_side and (beginning := verified_beginning(log, store, Audit(text), files=files)) is not None:
+    beginning = verified_beginning(log, store, Audit(text), files=files, side_by_side=side_by_side)
+    if beginning is not None:
         return beginning
     rows = RowChecker(cut)
     for fault in store.faults() if files else ():

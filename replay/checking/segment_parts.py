@@ -4,15 +4,16 @@ A forecast of a probability whose columns are right makes a row that reads as th
 built so. Every other row is read from its bytes, as in any other log.
 """
 
+from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.auditing.quick_check import asks_probability, valid_ids
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, ID_LENGTH, NEVER, PROBABILITY
+from forecast_ledger.ledger.auditing.quick_check import QuestionForm, asked_heights, asks_probability, valid_ids
+from forecast_ledger.ledger.core.values import CUMULATIVE, FIRST_INSTANT, ID_LENGTH, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import content_parts
+from forecast_ledger.ledger.model.canonical import content_parts, numbers_content
 from forecast_ledger.ledger.model.log import fingerprint_bytes
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_texts,
@@ -26,13 +27,14 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     whole,
 )
 from forecast_ledger.ledger.segments.arrow_arrays import chosen as as_chosen
-from forecast_ledger.ledger.segments.segment_columns import joined
+from forecast_ledger.ledger.segments.segment_columns import AT_ONCE, joined, number_lists
 from forecast_ledger.ledger.storing.segment_rows import SegmentPart
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, plain_rows
 
-_CHANCES = "probabilities"  # the field of a probability
+_CHANCES, _HEIGHTS = "probabilities", "cdf"  # the fields of a probability, and of cumulative ones
+_PartsOf = Callable[[Int64Array], tuple[Any, ...]]
 
 
 class _Frame(NamedTuple):
@@ -132,37 +134,69 @@ def _page(reader: Reader, participants: Codes, part: SegmentPart, frame: _Frame)
 
 
 def _said(reader: Reader, made: Any, questions: _Names, participants: _Names, is_alone: BoolArray) -> BoolArray:
-    """Return which forecasts are plain by their columns alone: a probability for a question that asks for one.
+    """Return which forecasts are plain by their columns alone: probabilities of yes, and cumulative probabilities.
 
     A few that are plain may be left out. is_alone: which of them are alone in their command.
     """
-    forms: list[Any] = [reader.forms.get(label) for label in questions.labels]
-    is_asked = np.array([form is not None and asks_probability(form) for form in forms], bool)
+    forms = [reader.forms.get(label) for label in questions.labels]
     written = [reader.checks.participant(label) for label in participants.labels]
     is_known = np.array(
         [bool(text) and label not in reader.several for label, text in zip(participants.labels, written, strict=True)],
         bool,
     )
-    at, yes = integers(made["claimed_at"]), _yes(made)
-    chosen: BoolArray = is_alone & is_asked[questions.of_rows] & is_known[participants.of_rows]
-    chosen &= (
-        (yes >= 0) & (at >= FIRST_INSTANT) & numpy_array(whole(made["normal"])) & _are_ids(whole(made["command_id"]))
-    )
+    at, said = integers(made["claimed_at"]), np.zeros(len(made), bool)
+    possible: BoolArray = is_alone & is_known[participants.of_rows] & (at >= FIRST_INSTANT)
+    possible &= numpy_array(whole(made["normal"])) & _are_ids(whole(made["command_id"]))
     for name in ("provenance", "until", "attestation"):
-        chosen &= ~is_valid(whole(made[name]))
-    rows = np.flatnonzero(chosen)
-    question, participant = (
-        pyarrow().DictionaryArray.from_arrays(row_numbers(of.of_rows[rows]), array_of_texts(texts))
-        for of, texts in ((questions, [form[0] if form else "" for form in forms]), (participants, written))
-    )
-    instants = _instants(at[rows], at[rows] == integers(made["recorded_at"])[rows])
-    contents = joined(*content_parts(question, participant, instants, row_numbers(yes[rows]))).to_pylist()
-    commands = whole(made["command"].take(row_numbers(rows))).buffers()[1]
-    computed, stated = (
-        np.frombuffer(each or b"", np.uint8).reshape(-1, 16) for each in (fingerprint_bytes(contents), commands)
-    )
-    chosen[rows] = (computed == stated).all(1)
-    return chosen
+        possible &= ~is_valid(whole(made[name]))
+    texts = [form.text if form else "" for form in forms], written
+    for is_right, parts_of in (_chances(made, questions, forms), _heights(made, questions, forms)):
+        for rows in np.array_split(chosen := np.flatnonzero(possible & is_right), len(chosen) // AT_ONCE + 1):
+            question, participant = (
+                pyarrow().DictionaryArray.from_arrays(row_numbers(of.of_rows[rows]), array_of_texts(labels))
+                for of, labels in zip((questions, participants), texts, strict=True)
+            )
+            instants = _instants(at[rows], at[rows] == integers(made["recorded_at"])[rows])
+            contents = joined(*content_parts(question, participant, instants, *parts_of(rows))).to_pylist()
+            commands = whole(made["command"].take(row_numbers(rows))).buffers()[1]
+            computed, stated = (
+                np.frombuffer(each or b"", np.uint8).reshape(-1, 16) for each in (fingerprint_bytes(contents), commands)
+            )
+            said[rows] = (computed == stated).all(1)
+    return said
+
+
+def _chances(made: Any, questions: _Names, forms: Sequence[QuestionForm | None]) -> tuple[BoolArray, _PartsOf]:
+    """Return which forecasts are a probability, as their question asks; and the part of it in the contents of some."""
+    yes, is_asked = _yes(made), np.array([form is not None and asks_probability(form) for form in forms], bool)
+    return is_asked[questions.of_rows] & (yes >= 0), lambda rows: (row_numbers(yes[rows]),)
+
+
+def _heights(made: Any, questions: _Names, forms: Sequence[QuestionForm | None]) -> tuple[BoolArray, _PartsOf]:
+    """Return which forecasts are cumulative probabilities, as `_chances` does."""
+    lists, asked = whole(made["numbers"]), [asked_heights(form) if form else (0, 0, 0) for form in forms]
+    count, most, least = np.array(asked, np.int64).reshape(-1, 3)[questions.of_rows].T
+    ends = numpy_array(lists.offsets) if len(lists) else np.zeros(1, np.int32)
+    begin, numbers = ends[:-1], numpy_array(lists.values)
+    is_right: BoolArray = _has_form(made, _HEIGHTS) & (count > 0) & (np.diff(ends) == count)
+    rows = np.flatnonzero(is_right)
+    first, last = numbers[begin[rows]], numbers[begin[rows] + count[rows] - 1]
+    falls = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
+    falls = falls[np.isin(falls, begin, invert=True)]
+    is_right[rows] = (first >= 0) & (first <= most[rows]) & (last >= least[rows]) & (last <= CUMULATIVE)
+    is_right[np.searchsorted(begin, falls, "right") - 1] = False
+    content = numbers_content(_HEIGHTS, "[")
+    return is_right, lambda rows: (content, number_lists(made["numbers"].take(row_numbers(rows))), "]")
+
+
+def _has_form(made: Any, name: str) -> BoolArray:
+    """Return which forecasts have their numbers in a field."""
+    form = whole(made["form"])
+    labels = np.array([label == name for label in form.dictionary.to_pylist()], bool)
+    found: BoolArray = is_valid(form)
+    found[found] = labels[numpy_array(form.indices.drop_null())]
+    found &= is_valid(whole(made["numbers"]))
+    return found
 
 
 def _instants(at: Int64Array, is_stamped: BoolArray) -> Any:
@@ -185,17 +219,11 @@ def _are_ids(texts: Any) -> BoolArray:
 
 def _yes(made: Any) -> Int64Array:
     """Return the probability of yes of each forecast, 1e-9; -1 if it says anything else."""
-    form, lists = whole(made["form"]), whole(made["numbers"])
-    has_form, has_numbers, lengths = is_valid(form), is_valid(lists), np.zeros(len(made), np.int64)
-    labels = np.array([label == _CHANCES for label in form.dictionary.to_pylist()], bool)
-    lengths[has_numbers] = numpy_array(lists.value_lengths().drop_null())
-    is_pair = lengths == 2
-    is_pair[has_form] &= labels[numpy_array(form.indices.drop_null())]
-    rows, numbers = np.flatnonzero(is_pair & has_form), numpy_array(lists.flatten())
-    first = (np.cumsum(lengths) - lengths)[rows]
-    yes, no = numbers[first], numbers[first + 1]
+    lists, found = whole(made["numbers"]), np.full(len(made), -1)
+    ends, numbers = numpy_array(lists.offsets) if len(lists) else np.zeros(1, np.int32), numpy_array(lists.values)
+    rows = np.flatnonzero(_has_form(made, _CHANCES) & (np.diff(ends) == 2))
+    yes, no = numbers[ends[rows]], numbers[ends[rows] + 1]
     is_right = (yes >= 0) & (yes <= PROBABILITY) & (no == PROBABILITY - yes)
-    found = np.full(len(made), -1)
     found[rows[is_right]] = yes[is_right]
     return found
 

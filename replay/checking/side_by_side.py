@@ -44,6 +44,7 @@ from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
+LEAST = 1 << 12  # rows from which on it is worth checking columns before rows are read
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
 _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
 
@@ -105,8 +106,9 @@ def verified_beginning(
     None if anything is in doubt, if the log is short or read up to a cut, if others cannot read it, or if there is one
     process, unless the log is in segments, whose columns are quicker to check. files: check the store's own files.
     """
-    processes, end = processors() if side_by_side else 1, store.newest() if source.as_of is None else 0
-    if end < MANY or (processes == 1 and not is_folder(source.location)):
+    end = store.newest() if source.as_of is None else 0
+    processes = processors() if side_by_side and end >= MANY else 1
+    if end < LEAST or (processes == 1 and not is_folder(source.location)):
         return None
     try:
         events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)

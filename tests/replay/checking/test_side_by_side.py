@@ -18,7 +18,7 @@ from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
 from forecast_ledger.ledger.core.parquet_files import BYTES
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import forecast_contents
+from forecast_ledger.ledger.model.canonical import cdf_content, forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import row_numbers
@@ -37,7 +37,7 @@ from forecast_ledger.replay.audit import verify
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.checked_parts import CheckedPart, Reader
-from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
+from forecast_ledger.replay.checking.side_by_side import Beginning, check_part, verified_beginning
 from forecast_ledger.replay.engines import pool
 from forecast_ledger.replay.files import restore as restoring
 from forecast_ledger.replay.files.manifest import Manifest
@@ -95,14 +95,17 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
     """The beginnings verified side by side, of logs of any length in parts of seven rows; None if in doubt."""
     found: list[Beginning | None] = []
 
-    def noted(log: Log, store: StoredLog, audit: Audit, *, files: bool) -> Beginning | None:
-        found.append(side_by_side.verified_beginning(log, store, audit, files=files))
+    def noted(*log: Any, side_by_side: bool, **how: Any) -> Beginning | None:
+        if not side_by_side:  # as the expected verdict is found: row after row
+            return None
+        found.append(verified_beginning(*log, **how))
         return found[-1]
 
     monkeypatch.setattr(verify, "verified_beginning", noted)
     monkeypatch.setattr(side_by_side, "start", Alone)
     monkeypatch.setattr(side_by_side, "processors", lambda: 2)
     monkeypatch.setattr(side_by_side, "MANY", 1)
+    monkeypatch.setattr(side_by_side, "LEAST", 1)
     monkeypatch.setattr(side_by_side, "PART", 7)
     monkeypatch.setattr(quick_check, "_FEW", 2)  # so that forecasts are taken row by row, and as columns
     return found
@@ -152,13 +155,33 @@ def test_what_is_appended_meanwhile_is_verified_too(
     assert None not in begun
 
 
+@pytest.mark.parametrize(("least", "expected"), [(26, [0, 7, 14, 21]), (27, [])])
+def test_segments_are_checked_by_their_columns_in_python_too(
+    least: int, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, and unless there are few rows; of an SQLite file every row is read."""
+    path, checked = written(tmp_path / "log.db", FORECASTS), list[int]()
+
+    def noted(reader: Reader, after: int, end: int) -> CheckedPart | None:
+        checked.append(after)
+        return check_part(reader, after, end)
+
+    monkeypatch.setattr(side_by_side, "LEAST", least)
+    monkeypatch.setattr(side_by_side, "PART", 7)
+    monkeypatch.setattr(side_by_side, "check_part", noted)
+    head = verify.verify(path)
+    assert not checked
+    assert verify.verify(in_segments(path, tmp_path / "s", 100)) == head
+    assert checked == expected
+
+
 def test_a_cut_and_a_short_log_are_verified_alone(
     tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Processes are not worth their start, or would read more than was asked for."""
     path = written(tmp_path / "log.db", PAID)
     run_checks(Log(path, as_of=3), side_by_side=True)
-    monkeypatch.setattr(side_by_side, "MANY", 100)
+    monkeypatch.setattr(side_by_side, "LEAST", 100)
     run_checks(Log(path), side_by_side=True)
     assert begun == [None] * 2
 
@@ -287,7 +310,7 @@ def test_a_changed_forecast_is_found_in_segments(
     same(folder := in_segments(path, tmp_path / "s", 13))
     assert len(begun) == 1
     found = imported(folder, tmp_path / "copy.db")
-    monkeypatch.setattr(side_by_side, "MANY", 1 << 18)
+    monkeypatch.setattr(side_by_side, "LEAST", 1 << 18)
     assert imported(folder, tmp_path / "other.db") == found
     assert len(begun) == 1
 
@@ -320,6 +343,67 @@ def test_a_position_that_is_changed_in_a_file_of_a_segment_is_found(
     (folder / MANIFEST).write_bytes(json.encode(SegmentManifest("main").with_segment(forged_segment)))
     assert not same(folder)
     assert begun == [None]
+
+
+CUMULATED: list[AnyCommand] = [
+    *(numeric(), numeric("height", open_lower=True, open_upper=True), opened()),
+    *(
+        forecast(name, probability=None, cdf=["0", "0.25", f"0.{number + 30}", "0.75", "1"], at=day(10 + number // 3))
+        for number, name in enumerate(["depth", "height"] * 12)
+    ),
+]
+
+
+def heights(*cdf: int, **fields: Any) -> Change:
+    """Other cumulative probabilities, 1e-10, of a forecast whose command is known to have said them."""
+
+    def change(rows: list[Recorded], place: int) -> list[Recorded]:
+        event: Any = structs.replace(rows[place].event, cdf=cdf, **fields)
+        question, participant = ([json.encode(name).decode()] for name in (event.question, event.participant))
+        [digest] = log.fingerprints(forecast_contents(question, participant, [event.at], [cdf_content(cdf, True)]))
+        return changed(command=digest, event={"cdf": cdf} | fields)(rows, place)
+
+    return change
+
+
+END = 10**10
+CUMULATIVE_CHANGES: dict[str, Change] = {
+    "nothing": heights(0, 1, 2, 3, END),
+    "equal ones": heights(0, 0, END, END, END),
+    "falling": heights(0, 5, 4, 6, END),
+    "falling at the end": heights(0, 1, 2, END, END - 1),
+    "a first one above zero": heights(1, 2, 3, 4, END),
+    "a last one below one": heights(0, 1, 2, 3, END - 1),
+    "below zero": heights(-1, 1, 2, 3, END),
+    "above one": heights(0, 1, 2, 3, END + 1),
+    "too few": heights(0, 1, 2, END),
+    "too many": heights(0, 1, 2, 3, 4, END),
+    "of a question for a probability": heights(0, END, question="rain"),
+    "of a question that is none": heights(0, 1, 2, 3, END, question="snow"),
+    "another digest": changed(command="0" * 32),
+    "probabilities": changed(event={"cdf": (), "probabilities": (10**8, 9 * 10**8)}),
+    "at the close": heights(0, 1, 2, 3, END, at=micros(20)),
+}
+
+
+@pytest.mark.parametrize("change", CUMULATIVE_CHANGES.values(), ids=CUMULATIVE_CHANGES)
+def test_changed_cumulative_probabilities_are_found_in_segments(
+    change: Change, tmp_path: Path, begun: list[Beginning | None]
+) -> None:
+    """On a question with closed ends, and on one with open ends, which takes some of them; digests are right."""
+    for place in (9, 10):
+        path = forged(tmp_path / f"{place}.db", change(recorded(CUMULATED), place))
+        same(in_segments(path, tmp_path / f"s{place}", 100))
+    assert len(begun) == 2
+
+
+def test_cumulative_probabilities_are_taken(tmp_path: Path) -> None:
+    """All of them but for the last forecast, whose command may go on."""
+    folder = in_segments(written(tmp_path / "log.db", CUMULATED), tmp_path / "s", 100)
+    opening = [json.encode(row.event).decode() for row in recorded(CUMULATED)[:3]]
+    part = check_part(side_by_side._open(side_by_side.Given(str(folder), "main", opening)), 0, 27)
+    assert part is not None
+    assert sum(len(page.others) for page in part.pages) == 4
 
 
 def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
