@@ -423,15 +423,17 @@ class ParquetSizes:
 
         Their texts are to be counted as they are decoded. Raises TooLargeError, for all others; ValueError (damaged).
         """
-        total, rows = 0, dict[str, int]()
+        total, most, rows = 0, self._most, dict[str, int]()
         for group in self._footer.groups if groups is None else map(self._footer.groups.__getitem__, groups):
             for chunk in group:
                 if columns is not None and chunk.name not in columns:
                     continue
-                if chunk not in self._counted:
-                    self._counted[chunk] = self._count(file, chunk)
-                size, longest = self._counted[chunk]
-                self.check(total := total + size)
+                if (counted := self._counted.get(chunk)) is None:
+                    counted = self._counted[chunk] = self._count(file, chunk)
+                size, longest = counted
+                total += size
+                if total > most:
+                    self.check(total)
                 if longest:
                     rows[chunk.name] = min(rows.get(chunk.name, BATCH_ROWS), max(_BATCH_BYTES // longest, 1))
         return rows

@@ -437,13 +437,18 @@ def read_forecasts(
         table = _read(file, schema, without, groups)
     if not groups:
         return table
-    wanted, chunks = {*questions}, table["question"].chunks
-    labels = [np.array([label in wanted for label in chunk.dictionary.to_pylist()], bool) for chunk in chunks]
-    is_wanted = np.concatenate([of[numpy_array(chunk.indices)] for of, chunk in zip(labels, chunks, strict=True)])
+    wanted = {*questions}
+    is_wanted = np.concatenate([_are_among(chunk, wanted) for chunk in table["question"].chunks])
     first, last = int(is_wanted.argmax()), len(table) - int(is_wanted[::-1].argmax())
     if is_wanted[first:last].all():  # as questions are in order of ids
         return table.slice(first, last - first)
     return table.filter(chosen(is_wanted))
+
+
+def _are_among(chunk: Any, wanted: set[str]) -> Any:
+    """Return which rows of a chunk of ids have one of these, truth values of shape (n,)."""
+    labels = [label in wanted for label in chunk.dictionary.to_pylist()]
+    return np.ones(len(chunk), bool) if all(labels) else np.array(labels, bool)[numpy_array(chunk.indices)]
 
 
 @contextmanager
@@ -587,8 +592,7 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
 
 def _may_have(ends: Ends, questions: Sequence[str]) -> bool:
     """Return whether a row group can have forecasts on some questions, by the least and greatest id in it."""
-    if ends is None:
+    if ends is None or not questions or ends[0] > questions[-1] or ends[1] < questions[0]:
         return False
     least, greatest = ends
-    index = bisect_left(questions, least)
-    return index < len(questions) and questions[index] <= greatest
+    return questions[bisect_left(questions, least)] <= greatest

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -116,12 +117,13 @@ class SealedLog:
     def _read_ahead(self, read: Callable[[Segment], SegmentColumns]) -> Iterator[tuple[Segment, SegmentColumns]]:
         """Yield each segment and what is read of it; threads read the next ones while this one is used."""
         segments = iter(self.manifest.segments)
-        with ThreadPoolExecutor(_AHEAD) as aside:
+        with ThreadPoolExecutor(_AHEAD + 1) as aside:
 
             def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
                 return ((each, aside.submit(read, each)) for each in islice(segments, count))
 
             pending = deque(begin(_AHEAD))
+            aside.submit(import_module, "pyarrow.parquet")  # takes as long as comparing a file, which lets it run
             while pending:
                 segment, columns = pending.popleft()
                 found = columns.result()
