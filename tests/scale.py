@@ -4,10 +4,13 @@ Each run is a process of its own, from its start to its end, on as many processo
 the engine `threads`, or of those that are named: `python -m tests.scale 1000000 threads processes`. DuckDB and Polars
 compute the same board in floats; it has to agree with ours to a millionth of a point, and ours by all engines and on
 all numbers of processors to the last digit. The serial share is the time of a processor in the first thread, over all
-such time: what more processors do not share.
+such time: what more processors do not share. As in the command line, whichever program it is, NumPy starts no threads
+for products of matrices, and the process does not search for garbage when it ends.
 """
 
 # ruff: noqa: T201, PLC0415 - it prints; each process imports what it measures, and nothing else
+import atexit
+import gc
 import json
 import math
 import os
@@ -140,7 +143,7 @@ def run(program: str, folder: Path, processors: int) -> Run:
         [sys.executable, "-m", "tests.scale", "run", program, str(folder), str(processors)],
         check=True,
         stdout=subprocess.PIPE,
-        env=os.environ | {"POLARS_MAX_THREADS": str(processors)},
+        env=os.environ | {"POLARS_MAX_THREADS": str(processors), "OPENBLAS_NUM_THREADS": "1"},
         preexec_fn=lambda: os.sched_setaffinity(0, allowed),
     )
     wall = time.perf_counter() - begun
@@ -196,6 +199,7 @@ def main(arguments: list[str]) -> None:
     if arguments[0] != "run":
         show(int(arguments[0]), arguments[1:] or ["threads"])
         return
+    atexit.register(gc.freeze)
     program, folder, processors = arguments[1:]
     digest, scores = PROGRAMS[program](Path(folder), int(processors))
     used = map(resource.getrusage, (resource.RUSAGE_THREAD, resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
