@@ -430,10 +430,7 @@ def read_forecasts(
     if questions is None:
         return _read_file(folder, segment.forecasts, schema, segment.first, without)
     with _opened(folder, segment.forecasts, schema, segment.first) as file:
-        path = folder / segment.forecasts.name
-        with _lock(path):
-            ranges = _questions(path, segment.forecasts.sha256, _status(path))
-        groups = [number for number, ends in enumerate(ranges) if _may_have(ends, questions)]
+        groups = [number for number, ends in enumerate(group_ends(folder, segment)) if _may_have(ends, questions)]
         table = _read(file, schema, without, groups)
     if not groups:
         return table
@@ -443,6 +440,13 @@ def read_forecasts(
     if is_wanted[first:last].all():  # as questions are in order of ids
         return table.slice(first, last - first)
     return table.filter(chosen(is_wanted))
+
+
+def group_ends(folder: Path, segment: Segment) -> list[Ends]:
+    """Return the least and the greatest question in each row group of the forecasts of a segment; they are kept."""
+    path = folder / segment.forecasts.name
+    with _lock(path):
+        return _questions(path, segment.forecasts.sha256, _status(path))
 
 
 def _are_among(chunk: Any, wanted: set[str]) -> Any:
@@ -575,8 +579,7 @@ def _decoded(file: _Opened, names: Sequence[str], groups: Sequence[int]) -> dict
     sizes, total = file.sizes, 0
     few = sizes.rows_together(file.bytes, names, groups)
     many = sum(file.parquet.metadata.row_group(group).num_rows for group in groups) >= _THREADS_FROM
-    whole = [name for name in names if name not in few]
-    table = file.parquet.read_row_groups(groups, whole, use_threads=many)
+    table = file.parquet.read_row_groups(groups, [name for name in names if name not in few], use_threads=many)
     columns = dict(zip(table.schema.names, table.columns, strict=True))
     if few or not sizes.allow(sum(map(most_decoded_bytes, table.columns))):
         for chunk in (chunk for column in table.columns for chunk in column.chunks):
@@ -594,5 +597,4 @@ def _may_have(ends: Ends, questions: Sequence[str]) -> bool:
     """Return whether a row group can have forecasts on some questions, by the least and greatest id in it."""
     if ends is None or not questions or ends[0] > questions[-1] or ends[1] < questions[0]:
         return False
-    least, greatest = ends
-    return questions[bisect_left(questions, least)] <= greatest
+    return questions[bisect_left(questions, ends[0])] <= ends[1]

@@ -282,7 +282,8 @@ def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[
     """
     count = count or processors()
     np.empty(_KEPT, np.int8)
-    with gc_pause.paused(), ThreadPoolExecutor(count) as pool:
+    with gc_pause.paused(), ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as aside:
+        aside.submit(shared.sealed.look_ahead)  # what is wrong with a file is found again by the first task
         try:
             yield from _in_order(tasks, lambda task: pool.submit(shared.score, task), count)
         finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.arrow_arrays import compute_functions
-from forecast_ledger.ledger.segments.segment_files import Segment, read_forecasts
+from forecast_ledger.ledger.segments.segment_files import Segment, group_ends, read_forecasts
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts
@@ -28,6 +28,13 @@ class SealedForecasts(NamedTuple):
     def without_recorded_at(self) -> "SealedForecasts":
         """Return them for results that do not depend on when forecasts were recorded."""
         return self._replace(unread=_UNREAD | {"recorded_at"})
+
+    def look_ahead(self) -> None:
+        """Find out what is in the row groups, beginning with the last segment: tasks, which begin with the first, wait
+        for each other there.
+        """
+        for segment in reversed(self.segments):
+            group_ends(self.folder, segment)
 
     def on(self, questions: list[str] | None) -> Iterator[Any]:
         """Yield the forecasts of each segment on some questions, by id; None for all. Raises Corrupt, Unavailable."""
