@@ -125,8 +125,9 @@ class Followed:
 
 def compared(path: str, recorded: list[Recorded]) -> None:
     """Every table of a read model, and where it says the log speaks of what, equal a rebuild."""
-    expected, actual = rebuilt(recorded), stored(path)
-    for name in kept(path):
+    names = kept(path)
+    expected, actual = rebuilt(recorded, names), stored(path, names)
+    for name in names:
         if not CATALOGUE[name].as_built:
             assert sorted(actual[name], key=repr) == sorted(expected[name], key=repr), (name, len(recorded))
         else:
