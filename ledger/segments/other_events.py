@@ -21,11 +21,11 @@ _provenance = msgspec.json.Decoder(Provenance)
 class OtherEvents(NamedTuple):
     """Events other than forecasts, in log order. digest: empty but for those that seal a contest.
 
-    command_id, provenance: empty and UNSET if they were not read.
+    recorded_at: µs, an array. command_id, provenance: empty and UNSET if they were not read.
     """
 
     position: list[int]
-    recorded_at: list[int]
+    recorded_at: Any
     event: list[events.AnyEvent]
     digest: list[str]
     command_id: list[str]
@@ -37,6 +37,7 @@ class OtherEvents(NamedTuple):
 
     def rows(self, some: slice) -> list[Recorded]:
         """Return some of them as rows of a log, which lack the digests of their command and of the row before."""
+        part = self.part(some)
         return [
             Recorded(
                 position=position,
@@ -48,7 +49,9 @@ class OtherEvents(NamedTuple):
                 event=event,
                 digest=digest,
             )
-            for position, at, event, digest, command_id, provenance in zip(*self.part(some), strict=True)
+            for position, at, event, digest, command_id, provenance in zip(
+                *part._replace(recorded_at=part.recorded_at.tolist()), strict=True
+            )
         ]
 
 
@@ -74,7 +77,7 @@ def other_pages(columns: SegmentColumns) -> Iterator[OtherEvents]:
         if read:
             yield OtherEvents(
                 integers(others["position"]).tolist(),
-                integers(others["recorded_at"]).tolist(),
+                integers(others["recorded_at"]),
                 read,
                 _digests(others["digest"]),
                 others["command_id"].to_pylist() if "command_id" in others.schema.names else [""] * len(others),

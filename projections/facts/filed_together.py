@@ -56,6 +56,9 @@ def _of(
     """Return the events of a type, with the log position of each. kinds: the type of each event."""
     if (count := kinds.count(kind)) in {0, len(kinds)}:
         return position[:count], several[:count]
+    every_other = slice(kinds.index(kind), None, 2)
+    if kinds[every_other].count(kind) == count == len(kinds[every_other]):  # as if each question is opened, then added
+        return position[every_other], several[every_other]
     chosen = [*map(is_, kinds, repeat(kind))]
     return [*compress(position, chosen)], [*compress(several, chosen)]
 

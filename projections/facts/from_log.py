@@ -109,7 +109,9 @@ def _file_others(
     facts: Facts, position: Sequence[int], several: Sequence[Any], rows: Callable[[slice], Sequence[Recorded]]
 ) -> None:
     """File events other than forecasts: together where enough of them follow one another. Raises Corrupt."""
-    done, others = 0, (index for index, event in enumerate(several) if type(event) not in TOGETHER)
+    done, others = 0, list[int]()
+    if not {*map(type, several)} <= TOGETHER.keys():
+        others = [index for index, event in enumerate(several) if type(event) not in TOGETHER]
     for before, end in pairwise((-1, *others, len(several))):
         begin = before + 1
         if end - begin >= _ENOUGH:
