@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.auditing import quick_check
 from forecast_ledger.ledger.auditing.audit import Audit
@@ -88,3 +89,23 @@ def test_what_stands_is_checked_when_it_is_loaded() -> None:
         with pytest.raises(Corrupt):
             audit.state.standing_on("rain")
     assert audit.state.standing_on("snow") == {"bob": micros(13)}
+
+
+def test_a_forecast_is_decided_against_those_taken_before() -> None:
+    """Though one on the same question was decided before these."""
+    first, *_, last = recorded([*QUESTIONS, *(forecast(at=day(number)) for number in (11, 12, 12))])[2:]
+    audit = begun()
+    audit.decide([first])
+    assert audit.take(taken([(0, 0, 13, "a"), (0, 1, 13, "b"), (1, 1, 13, "c")])) is not None
+    with pytest.raises(Corrupt, match="out_of_order"):
+        audit.decide([last, structs.replace(last, command_id="next")])
+
+
+def test_forecasts_taken_are_compared_with_one_decided_before() -> None:
+    """When all are checked, or when they are taken."""
+    audit = begun()
+    audit.decide(recorded([*QUESTIONS, forecast(at=day(14))])[2:])
+    later = [(0, 0, 13, "a"), (0, 1, 13, "b"), (1, 1, 13, "c")]
+    if audit.take(taken(later)) is not None:
+        with pytest.raises(Corrupt):
+            audit.check_taken()

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.auditing import quick_check
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
 from forecast_ledger.ledger.core.parquet_files import BYTES
+from forecast_ledger.ledger.core.values import ID_LENGTH
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import cdf_content, forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -238,7 +239,7 @@ CHANGES: dict[str, Change] = {
     "another id": changed(command_id="new"),
     "an id that is used": changed(command_id="c2"),
     "an id of another command": changed(command_id="c1"),
-    "an id that is too long": changed(command_id="x" * 129),
+    "an id that is too long": changed(command_id="x" * (ID_LENGTH + 1)),
     "the id of the row before": lambda rows, place: changed(command_id=rows[place - 1].command_id)(rows, place),
     "an id that is none": changed(command_id=" "),
     "another number": changed(event={"probabilities": (10**8, 9 * 10**8)}),
@@ -355,10 +356,13 @@ CUMULATED: list[AnyCommand] = [
 
 
 def heights(*cdf: int, **fields: Any) -> Change:
-    """Other cumulative probabilities, 1e-10, of a forecast whose command is known to have said them."""
+    """Other cumulative probabilities, 1e-10, of a forecast whose command is known to have said them.
+
+    fields: more of the event, which may have something else in place of them.
+    """
 
     def change(rows: list[Recorded], place: int) -> list[Recorded]:
-        event: Any = structs.replace(rows[place].event, cdf=cdf, **fields)
+        event: Any = structs.replace(rows[place].event, **({"cdf": cdf} | fields))
         question, participant = ([json.encode(name).decode()] for name in (event.question, event.participant))
         [digest] = log.fingerprints(forecast_contents(question, participant, [event.at], [cdf_content(cdf, True)]))
         return changed(command=digest, event={"cdf": cdf} | fields)(rows, place)
@@ -381,6 +385,7 @@ CUMULATIVE_CHANGES: dict[str, Change] = {
     "of a question for a probability": heights(0, END, question="rain"),
     "of a question that is none": heights(0, 1, 2, 3, END, question="snow"),
     "another digest": changed(command="0" * 32),
+    "quantiles": heights(0, 1, 2, 3, END, cdf=(), quantiles=(0, 1, 2, 3, END)),
     "probabilities": changed(event={"cdf": (), "probabilities": (10**8, 9 * 10**8)}),
     "at the close": heights(0, 1, 2, 3, END, at=micros(20)),
 }
@@ -397,13 +402,21 @@ def test_changed_cumulative_probabilities_are_found_in_segments(
     assert len(begun) == 2
 
 
-def test_cumulative_probabilities_are_taken(tmp_path: Path) -> None:
-    """All of them but for the last forecast, whose command may go on."""
-    folder = in_segments(written(tmp_path / "log.db", CUMULATED), tmp_path / "s", 100)
+def test_cumulative_probabilities_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are taken from their columns, but for the last forecast, whose command may go on."""
+    folder, read = in_segments(written(tmp_path / "log.db", CUMULATED), tmp_path / "s", 100), list[bytes]()
     opening = [json.encode(row.event).decode() for row in recorded(CUMULATED)[:3]]
+    decode_rows = log.decode_rows
+
+    def noted(rows: Sequence[bytes]) -> list[Recorded]:
+        read.extend(rows)
+        return decode_rows(rows)
+
+    monkeypatch.setattr(log, "decode_rows", noted)
     part = check_part(side_by_side._open(side_by_side.Given(str(folder), "main", opening)), 0, 27)
     assert part is not None
-    assert sum(len(page.others) for page in part.pages) == 4
+    assert [page.others for page in part.pages] == [read]
+    assert len(read) == 4
 
 
 def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
