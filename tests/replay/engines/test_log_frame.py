@@ -126,6 +126,18 @@ def test_a_file_that_is_gone_or_was_changed_is_found_by_the_reader_of_a_part(sea
         frame.forecasts_on(every)
 
 
+def test_a_look_ahead_keeps_what_tasks_need_to_know_of_each_segment(season: Path) -> None:
+    """Nobody takes the result of this look, so that no other test finds out if it fails."""
+    sealed = Log(WithSegments(season)).frame(Cut(None)).sealed
+    segment_files._questions.cache_clear()
+    sealed.look_ahead()
+    looked = segment_files._questions.cache_info().misses
+    assert looked == len(sealed.segments) > 1
+    question = replay(season).table("questions")["question"][0]
+    assert [*sealed.on([question])]
+    assert segment_files._questions.cache_info().misses == looked
+
+
 def test_segments_come_in_log_order_up_to_the_first_that_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
