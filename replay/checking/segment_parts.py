@@ -1,7 +1,7 @@
 """Parts of a log in segments, checked by their columns: the rows are rebuilt and hashed, but few of them are read.
 
-A forecast of a probability whose columns are right makes a row that reads as these columns, in canonical bytes: it is
-built so. Every other row is read from its bytes, as in any other log.
+A forecast of a probability, or of cumulative ones, whose columns are right makes a row that reads as these columns, in
+canonical bytes: it is built so. Every other row is read from its bytes, as in any other log.
 """
 
 from collections.abc import Callable, Sequence
