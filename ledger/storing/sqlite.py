@@ -64,9 +64,9 @@ _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = ?
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
 _AT_ONCE = 128  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
 _MOST_AT_ONCE = 8 * 2**20  # characters or bytes of rows that SQLite copies for one statement
-# KiB of pages that a connection keeps: those of SQLite's default, and those that so many rows or more fill, which would
-# else be written in part before the commit, and in part again.
-_MANY, _KEPT, _KEPT_OF_MANY = 1_000, 2_000, 8_000
+# A connection keeps 2,000 KiB of pages by default. So many rows or more fill more, which would be written in part
+# before the commit, and in part again: from then on the connection keeps these KiB.
+_MANY, _KEPT_OF_MANY = 1_000, 8_000
 
 
 def _insertion(count: int) -> str:
@@ -259,6 +259,7 @@ class _Files:
     def _end_use(self) -> None:
         with self._lock:
             self._used -= 1
+            self._close_unused()
 
     @contextmanager
     def reading(self) -> Iterator[SQLiteCursor]:
@@ -301,10 +302,17 @@ class _Files:
             self._end_use()
 
     def close(self) -> None:
+        """Let nobody begin to use a connection, and close all; if some are in use, once the last use has ended.
+
+        To close one while another thread reads by it can end the process.
+        """
         with self._lock:
             self._closed = True
-            if self._datastore is not None and not self._inherited:
-                self._datastore.close()
+            self._close_unused()
+
+    def _close_unused(self) -> None:
+        if self._closed and not self._used and self._datastore is not None and not self._inherited:
+            self._datastore.close()
 
     def before_fork(self) -> None:
         """Close the connections, unless they are in use."""

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from eventsourcing.persistence import ConnectionPoolClosedError
 
 from forecast_ledger.ledger.model.log import NewRows
 from forecast_ledger.ledger.storing.database import Memory, NewRow, Rows, TakenError, grouped
@@ -213,3 +214,17 @@ def test_statements_are_prepared_once(tmp_path: Path) -> None:
                 assert [*turn.select(position, 9)] == []
                 turn.insert([NewRows(position, "seen.v1", [b"row"])])
         assert before == len(reads) > 0
+
+
+def test_what_is_being_read_when_a_file_is_closed_is_read_to_its_end(tmp_path: Path) -> None:
+    """As by another thread: its connection is closed after that, and no one else begins to read."""
+    rows = SQLite(str(tmp_path / "log.db"), "main", read_only=False)
+    with rows._files.reading() as cursor:
+        rows.close()
+        cursor.execute("SELECT 1")
+        assert [*cursor.fetchone()] == [1]
+        with pytest.raises(ConnectionPoolClosedError):
+            rows.newest()
+        connection = cursor.sqlite_cursor.connection
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
