@@ -33,6 +33,7 @@ from tests.support.processes import forking
 SECONDS = 6 * LONG
 LEDGERS = ("north", "south")
 WRITERS = 4
+PAUSE = 0.02 / LONG  # s, between two commands of a writer: a short run leaves the processors to other tests
 PATIENCE = 60.0  # s, for the writers to end and the boards to be fresh
 OPENING = OpenQuestion(
     id="open", question="rain", kind="binary", opens_at="2026-03-01T00:00:00Z", closes_at="2126-03-01T00:00:00Z"
@@ -57,6 +58,7 @@ def write(location: str, folder: str, writer: int) -> None:
                         receipt = ledger.handle(said, f"{writer}.{number}")
                         file.write(f"{number} {receipt.last} {receipt.duplicate:d}\n".encode())
                         number += 1
+                        time.sleep(PAUSE)
                         if Path(folder, "stop").exists():  # nothing is left that may have been recorded
                             return
             except LedgerError as error:
