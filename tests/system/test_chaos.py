@@ -1,6 +1,6 @@
 """Writers, runners and the server are killed, frozen and cut off at random: nothing acknowledged is lost or doubled.
 
-A run takes 6 s for each store, times LONG: LONG=200 is twenty minutes. `python -m tests.system.test_chaos SECONDS SEED`
+A run takes 4 s for each store, times LONG: LONG=300 is twenty minutes. `python -m tests.system.test_chaos SECONDS SEED`
 does one on PostgreSQL, and prints what it counted.
 """
 
@@ -30,7 +30,7 @@ from tests.support.cutting import Proxy, proxied
 from tests.support.effort import LONG
 from tests.support.processes import forking
 
-SECONDS = 6 * LONG
+SECONDS = 4 * LONG
 LEDGERS = ("north", "south")
 WRITERS = 4
 PAUSE = 0.02 / LONG  # s, between two commands of a writer: a short run leaves the processors to other tests
