@@ -227,7 +227,7 @@ class ForecastCheck:
         return int(position[ids.index(command_id)])
 
     def _take_rows(self, forecasts: Iterable[tuple[str, str, int, str, int]], commands: dict[str, int]) -> bool:
-        """Do this row by row."""
+        """Apply forecasts row by row; return what `take` does."""
         taking, several = self._taking, self._state.several_ids()
         for name, who, at, command_id, position in forecasts:
             known = taking[name] if name in taking else taking.setdefault(name, self._takes(name))
@@ -260,7 +260,7 @@ def asks_probability(form: QuestionForm) -> bool:
 def asked_heights(form: QuestionForm) -> tuple[int, int, int]:
     """Return how many cumulative probabilities a question asks for, the most of the first, and the least of the last.
 
-    No numbers if it asks for others.
+    Zeros if it asks for other numbers.
     """
     return _heights(form.span) if form.span else (0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""Forecasts taken as columns, question after question: what stands on one is made when something asks for it."""
+"""Forecasts taken as columns, question after question; who has which forecast there is worked out when it is needed."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class PlainForecasts(NamedTuple):
 
 
 class TakenForecasts:
-    """What stands on a question, of which the last forecasts are columns. Those of nobody may go back in time."""
+    """The forecasts that stand on a question; the latest are columns, which may yet go back in time."""
 
     def __init__(self, standing: StandingOf) -> None:
         self._standing, self._taken = standing, list[tuple[Sequence[str], Any, Any, Any]]()
@@ -49,7 +49,7 @@ class TakenForecasts:
         self._taken.append((labels, *columns))
 
     def load(self) -> StandingOf:
-        """Return it. Raises Corrupt at a forecast that goes back in time."""
+        """Return the forecasts that stand. Raises Corrupt at a forecast that is before its participant's last one."""
         standing = self._standing
         for labels, *columns in self._taken:
             for code, at, position in zip(*(column.tolist() for column in columns), strict=True):
@@ -93,7 +93,7 @@ def take_columns(forecasts: PlainForecasts, state: State) -> list[str] | None:
 
 
 def check_taken(state: State) -> None:
-    """Check that no forecasts taken as columns go back in time; all must have the same codes. Raises Corrupt."""
+    """Check that no participant's forecasts go back in time. Codes mean the same in all of them. Raises Corrupt."""
     standing = [each for each in state.standing.values() if isinstance(each, TakenForecasts)]
     chunks = [(number, columns) for number, each in enumerate(standing) for _, *columns in each.only_taken()]
     if not chunks:

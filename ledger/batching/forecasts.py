@@ -44,7 +44,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _LineWithNulls(_Line, forbid_unknown_fields=True, gc=False):
-    """The same, of which other fields may be null."""
+    """The same line; its other fields may be null."""
 
     probabilities: None = None
     cdf: None = None

@@ -38,7 +38,7 @@ class InLogOrder(NamedTuple):
 
     @classmethod
     def of(cls, columns: SegmentColumns, first: int, last: int) -> Self | None:
-        """Return them; None if the positions are not those from the first one to the last."""
+        """Return the rows of a segment; None if their positions are not those from the first one to the last."""
         position, of_quotes = np.concatenate([integers(table["position"]) for table in columns.rows]), columns.quotes
         rows = log_order(position)
         if not np.array_equal(position[rows], np.arange(first, last + 1)):

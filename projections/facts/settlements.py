@@ -1,4 +1,4 @@
-"""What settles questions, and what a share of each outcome is then paid."""
+"""Settlements of questions, and what they pay for a share of each outcome."""
 
 from fractions import Fraction
 from functools import lru_cache

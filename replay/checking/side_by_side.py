@@ -1,11 +1,11 @@
 """The beginning of a log, verified side by side: processes check parts of its rows, and this one what is between them.
 
-This one checks parts too, while it waits for others; all of them if it is alone. A process checks all of a
-row that needs only the rows beside it: its bytes, its digest, and of a forecast alone in its command, that it is what
-its question asks for and what the command's digest says. In this process commands follow one another: each id is new, a
-question takes a forecast, no participant's forecasts go back in time, and everything that is no such forecast is
-decided as it is in a log read alone. Whatever is in doubt is not judged here: then the log is read alone from its first
-row, which says where the damage is.
+This process checks parts too while it waits for the others, and all of them if there are no others. A process checks
+what needs only a row and the rows beside it: the bytes of the row, its digest, and, if it is a forecast alone in its
+command, that it is what its question asks for and what the command's digest says. In this process commands follow one
+another: each id is new, a question takes a forecast, no participant's forecasts go back in time, and everything that is
+no such forecast is decided as it is in a log read alone. Whatever is in doubt is not judged here: then the log is read
+alone from its first row, which says where the damage is.
 """
 
 from collections import deque
