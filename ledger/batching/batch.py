@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from forecast_ledger.ledger.batching.chances import Choices
 from forecast_ledger.ledger.batching.checks import (
     FREE,
     Claims,
@@ -16,8 +17,14 @@ from forecast_ledger.ledger.batching.checks import (
     check_required,
     fault_of,
 )
-from forecast_ledger.ledger.batching.forecasts import ForecastColumns, QuickForecasts, ids_of, read_quick_forecasts
-from forecast_ledger.ledger.batching.measures import Measures, Takes, takes
+from forecast_ledger.ledger.batching.forecasts import (
+    ForecastColumns,
+    Numbers,
+    QuickForecasts,
+    ids_of,
+    read_quick_forecasts,
+)
+from forecast_ledger.ledger.batching.measures import Takes, takes
 from forecast_ledger.ledger.batching.writer_state import HashedIds, ReadRows, RecordedCommand, WriterState, attempt_key
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
@@ -170,7 +177,7 @@ _FORECAST = TAGS[ForecastMade]
 _MISSING = object()
 # One (time, question, participant, numbers) for each request. The time is None if the command is in the log, or might
 # be; the numbers are None of a probability.
-_Remaining = Iterator[tuple[int | None, str, str, Measures | None]]
+_Remaining = Iterator[tuple[int | None, str, str, Numbers | None]]
 
 
 class Batch:
@@ -471,9 +478,12 @@ class Batch:
 
     def _taking(self, name: str) -> "_Taking":
         question = unsettled_question(name, self.state)
-        if question is None or question.kind == "multiple_choice":
+        if question is None:
             return _Taking(FIRST_INSTANT, {}, None)
-        numbers = None if question.range is None else takes(question.range)
+        if question.range is not None:
+            numbers: Takes | Choices | None = takes(question.range)
+        else:
+            numbers = Choices(question.outcomes) if question.kind == "multiple_choice" else None
         return _Taking(question.closed_at, self.state.standing_on(name), numbers)
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
@@ -486,7 +496,7 @@ class _Taking(NamedTuple):
 
     closes_at: int
     standing: StandingOf
-    numbers: Takes | None
+    numbers: Takes | Choices | None
 
 
 def _replaced(

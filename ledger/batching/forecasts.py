@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 import msgspec
 from msgspec import Struct, json, msgpack
 
+from forecast_ledger.ledger.batching.chances import Chances, read_chances
 from forecast_ledger.ledger.batching.measures import Measures, read_measures
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.arguments import checked
@@ -28,6 +29,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents, numbers_content, numbers_text
 from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast
 
+Numbers = Measures | Chances  # of a forecast, but those of a probability
 UNSTAMPED = -(2**63)  # in place of the instant of a command that has none
 _COLUMNS = ("id", "at", "question", "participant", "probability")
 
@@ -80,7 +82,7 @@ class QuickForecasts(NamedTuple):
     fingerprint: Sequence[str]
     event: Sequence[str]
     units: Sequence[int]
-    measures: Sequence[Measures | None]
+    measures: Sequence[Numbers | None]
 
     @classmethod
     def none(cls, count: int) -> "QuickForecasts":
@@ -229,7 +231,7 @@ _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_MEASURED = ("cdf", "quantiles", "samples")
+_MEASURED = ("probabilities", "cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[Any]).decode
 _AT_ONCE = 512  # forecasts of several numbers
@@ -299,11 +301,14 @@ def _common_form(commands: Sequence[Any]) -> str:
     if {*map(type, commands)} != {SubmitForecast}:
         return ""
     alone = [
-        (each.probabilities is each.attestation is each.until is each.points is each.normalized is None)
+        (each.attestation is each.until is each.points is each.normalized is None)
         and (each.by is each.reason is each.evidence is each.correlation is each.causation is None)
         for each in commands
     ]
-    given = {(each.cdf is not None, each.quantiles is not None, each.samples is not None) for each in commands}
+    given = {
+        (each.probabilities is not None, each.cdf is not None, each.quantiles is not None, each.samples is not None)
+        for each in commands
+    }
     if len(given) > 1 or not all(alone):
         return ""
     fields = [*compress(_MEASURED, *given)]
@@ -340,12 +345,13 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     given: Sequence[object]
     units = [0] * len(ids)
-    measures: Sequence[Measures | None] = [None] * len(ids)
+    measures: Sequence[Numbers | None] = [None] * len(ids)
     if field == "probability":
         given = units = _probabilities(numbers, faults)
         events = log.forecast_texts(texts_of_at, question_texts, by, units)
     else:
-        given, measures = _measures(field, numbers, faults)
+        read = _chances if field == "probabilities" else _measures
+        given, measures = read(field, numbers, faults)
         events = log.forecast_heads(texts_of_at, question_texts, by)
     fingerprints = log.fingerprints(forecast_contents(question_texts, by, texts_of_at, given))
     begins: list[int | None] = [*ats]
@@ -370,13 +376,28 @@ def _one_forecast(command_id: str, command: SubmitForecast) -> QuickForecasts | 
     return QuickForecasts([at], [command.question], [command.participant], *texts, units, [None])
 
 
-def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Measures | None]]:
+def _chances(field: str, given: Sequence[object], faults: set[int]) -> tuple[list[str], list[Numbers | None]]:
+    """Return the part of probabilities by outcome in the normal form of each forecast, and the numbers.
+
+    Those that may be refused are faults.
+    """
+    parts = (read_chances(given[first : first + _AT_ONCE], _are_plain) for first in range(0, len(given), _AT_ONCE))
+    contents, chances = zip(*chain.from_iterable(parts), strict=True)
+    faults.update(index for index, each in enumerate(chances) if each is None)
+    return [numbers_content(field, content) for content in contents], [*chances]
+
+
+def _are_plain(names: Iterable[str]) -> bool:
+    return all(map(_name_text, names))
+
+
+def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Numbers | None]]:
     """Return the part of a cdf, quantiles or samples in the normal form of each forecast, and the numbers.
 
     Those refused are faults, and those that decrease, or have too many digits, and a cdf of more decimals than the
     log has.
     """
-    contents, measures = [""] * len(given), list[Measures | None]([None]) * len(given)
+    contents, measures = [""] * len(given), list[Numbers | None]([None]) * len(given)
     for first in range(0, len(given), _AT_ONCE):
         indices: Sequence[int] = range(first, min(first + _AT_ONCE, len(given)))
         lists = [*map(given.__getitem__, indices)]

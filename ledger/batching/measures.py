@@ -138,13 +138,15 @@ class Takes(NamedTuple):
     first: tuple[int, int]
     last: tuple[int, int]
 
-    def units(self, given: Measures) -> Sequence[int] | None:
+    def units(self, given: object) -> Sequence[int] | None:
         """Return the numbers of a forecast in the unit of the range; None if it may refuse them, or has fewer decimals.
 
         >>> span = NumericRange(lower="0", upper="10", levels=(250_000_000, 750_000_000), decimals=2)
         >>> [takes(span).units(Measures("quantiles", 1, units)) for units in ([15, 20], [15, 200])]
         [[150, 200], None]
         """
+        if type(given) is not Measures:
+            return None
         units = given.units
         if given.field != self.field or len(units) != self.many or given.decimals > self.decimals:
             return None

@@ -78,8 +78,9 @@ def test_one_command_is_read_as_it_is_among_others(field: str) -> None:
 
 
 def test_a_forecast_with_any_other_field_takes_the_long_way() -> None:
-    """Whichever field it is, beside the numbers of a probability, a cdf, quantiles or samples."""
-    numbers = {"probability": "0.5", "cdf": ("0", "1"), "quantiles": (1, 2), "samples": (1, 2)}
+    """Whichever field it is, beside a probability, probabilities by outcome, a cdf, quantiles or samples."""
+    numbers: dict[str, Any] = {"probability": "0.5", "probabilities": {"a": "0.5", "b": "0.5"}}
+    numbers |= {"cdf": ("0", "1"), "quantiles": (1, 2), "samples": (1, 2)}
     others = {*commands.SubmitForecast.__struct_fields__} - {"id", "at", "question", "participant", *numbers}
     for field, value in numbers.items():
         plain = structs.replace(forecast("q", at=day(2), probability=None), **{field: value})
@@ -307,7 +308,7 @@ def test_random_numbers_have_the_same_outcome_both_ways(seed: int, monkeypatch: 
     assert 100 < sum("Receipt" in said for said in quick[0]) < 400
     read, forms = read_quick_forecasts([each.id for each in history], history), Counter[str]()
     for command, at, numbers, text in zip(history, read.at, read.measures, read.fingerprint, strict=True):
-        if at is not None and numbers is not None:
+        if at is not None and isinstance(numbers, measures.Measures):
             forms[numbers.field] += 1
             ordered = command.samples and sorted(Decimal(str(each)) for each in command.samples)
             assert text == log.fingerprint(normal_content(structs.replace(command, samples=ordered)))

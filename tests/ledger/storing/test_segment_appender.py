@@ -40,6 +40,7 @@ from tests.support.exports import export_commands
 from tests.support.given import (
     DAY,
     NOW,
+    choices,
     contest,
     day,
     ensemble,
@@ -138,13 +139,14 @@ def test_forecasts_go_into_columns_as_they_were_made(tmp_path: Path, monkeypatch
         ("flow", {"quantiles": ("1.5", "2", "3.25")}),
         ("depth", {"cdf": ("0", "0.25", "0.5", "0.75", "1")}),
         ("depths", {"samples": ("3", "1", "2")}),
+        ("colour", {"probabilities": {"blue": "0.25", "green": "0.125", "red": "0.625"}}),
     ]
     for number in range(3 * SIZE):
         chance = {"probability": f"0.{dice.randrange(1, 999):03}"}
         question, fields = ("rain", chance) if number % 50 < 30 else dice.choice(forms)
         at, who = day(11 + number // 40, number % 40 // 2), dice.choice(["ada", "bob", 'c"y', "d\\e"])
         made.append(structs.replace(forecast(question, who, at=at if number < 90 else None, **fields), id=f"f{number}"))
-    story: list[AnyCommand] = [opened(), quartiles(), numeric(), ensemble()]
+    story: list[AnyCommand] = [opened(), quartiles(), numeric(), ensemble(), choices()]
     batches = [story, made[:7], made[7:50], made[50:90], made[90:]]
     batches[0] = [structs.replace(command, id=f"o{number}") for number, command in enumerate(batches[0])]
     with Ledger.open(tmp_path / "log.db", clock=lambda: micros(14)) as ledger:
