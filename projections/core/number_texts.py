@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 _SECOND = 10**6  # µs
@@ -108,6 +108,9 @@ def wide_characters(numbers: WideInt) -> Characters:
     >>> lines(wide_characters(WideInt.from_integers([-(10**30), 7, 0])))
     ['-1000000000000000000000000000000', '7', '0']
     """
+    starts, rows = run_starts(*numbers), len(numbers.low)
+    if 2 * len(starts) < rows:
+        return wide_characters(numbers.take(starts)).repeat(np.diff(starts, append=rows), axis=0)
     is_negative = numbers.carried().high < 0
     low, middle, high = WideInt(*(word * (1 - 2 * is_negative) for word in numbers)).carried()
     groups = list[Int64Array]()  # of eight digits, the last first
@@ -182,6 +185,8 @@ def _remove_zeros(characters: Characters, columns: range) -> BoolArray:
     written = np.zeros(len(characters), bool)
     for column in columns:
         written |= characters[:, column] != _ZERO
+        if written.all():
+            break
         characters[:, column] *= written
     return written
 

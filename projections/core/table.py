@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
+from itertools import chain
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -31,6 +33,7 @@ from forecast_ledger.projections.core.columns import (
     take_rows,
     to_arrow,
 )
+from forecast_ledger.projections.core.number_texts import join_characters, wide_characters
 from forecast_ledger.projections.core.wide_int import WideInt
 
 PART_ROWS = 1 << 18  # of a part of a large table, which has a digest of its own
@@ -79,23 +82,20 @@ class Table:
         That of a table with more than `PART_ROWS` rows is made of the digests of its parts; see `TableParts`.
         """
         if len(self) <= PART_ROWS:
-            return self._digest(self.values)
+            return self._digest(map(_canonical, self.values))
         parts = TableParts([self])
         for _ in parts:
             pass
         return parts.digest
 
-    def _digest(self, values: Iterable[Values]) -> str:
+    def _digest(self, columns: Iterable[Iterable[bytes | memoryview]]) -> str:
         digest = sha256(_encode([*self._schema(), len(self)]))
-        for column in values:
-            for part in _canonical(column):
-                digest.update(part)
+        for part in chain.from_iterable(columns):
+            digest.update(part)
         return digest.hexdigest()
 
     def _part_digest(self) -> str:
-        return self._digest(
-            _one_form(values, each.kind) for values, each in zip(self.values, self.columns, strict=True)
-        )
+        return self._digest(map(_canonical_in_one_form, self.values, [column.kind for column in self.columns]))
 
     def _schema(self) -> list[Any]:
         return [self.name, self.version, [(column.name, column.kind) for column in self.columns]]
@@ -307,7 +307,7 @@ class TableParts:
             digests.append("" if whole else part._part_digest())
         self.forms = tuple(map(form_of, part.values))
         if len(digests) == 1:
-            self.digest = part._digest(part.values)
+            self.digest = part._digest(map(_canonical, part.values))
         else:
             self.digest = sha256(_encode([*part._schema(), self.rows, digests])).hexdigest()
 
@@ -352,7 +352,7 @@ def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
 def _canonical(values: Values) -> Iterator[bytes | memoryview]:
     """Yield bytes that depend on the values alone, not on the codes of ids or the byte order of the machine."""
     if isinstance(values, list):
-        yield _encode([None if value is None else str(value) for value in values])
+        yield _encode_texts(values)
     elif isinstance(values, WideInt):
         yield from map(_little_endian, values.carried())
     elif isinstance(values, Ids):
@@ -377,14 +377,36 @@ def form_of(values: Values) -> str:
     return "ids" if isinstance(values, Ids) else "wide" if isinstance(values, WideInt) else "int64"
 
 
-def _one_form(values: Values, kind: str) -> Values:
-    """Return values in the form that depends on them alone: whole numbers in an array if they fit in 64 bits."""
+def _canonical_in_one_form(values: Values, kind: str) -> Iterator[bytes | memoryview]:
+    """Yield bytes that depend on the values alone, in whatever form: whole numbers are 64 bits each if all of them fit.
+
+    If not, they are texts.
+    """
     if isinstance(values, Ids | np.ndarray) or kind == "text":
-        return values
-    numbers = plain_values(values)
-    if all(type(number) is int and -(1 << 63) <= number < 1 << 63 for number in numbers):
-        return np.array(numbers, np.int64)
-    return numbers
+        yield from _canonical(values)
+    elif isinstance(values, WideInt):
+        numbers = values.int64()
+        yield _little_endian(numbers) if numbers is not None else _encode_wide(values)
+    elif all(type(number) is int and -(1 << 63) <= number < 1 << 63 for number in values):
+        yield _little_endian(np.array(values, np.int64))
+    else:
+        yield _encode_texts(values)
+
+
+def _encode_texts(values: list[Any]) -> bytes:
+    """Return the values as texts in a list of JSON; what is missing is null."""
+    types = {*map(type, values)}
+    if types <= {str, NoneType}:
+        return _encode(values)
+    if types <= {int, NoneType}:
+        quoted = b'["' + _encode(values)[1:-1].replace(b",", b'","') + b'"]'
+        return quoted.replace(b'"null"', b"null")
+    return _encode([None if value is None else str(value) for value in values])
+
+
+def _encode_wide(numbers: WideInt) -> bytes:
+    """Return one or more whole numbers as `_encode_texts` does."""
+    return b"[" + join_characters([b'"', wide_characters(numbers), b'",'], row_count(numbers))[:-1] + b"]"
 
 
 def _little_endian(numbers: Int64Array) -> memoryview:

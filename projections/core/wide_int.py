@@ -150,6 +150,19 @@ class WideInt(NamedTuple):
         above = WideInt.from_int64(wide.high >> WORD_BITS).run_sums(starts).integers()
         return [(high << 3 * WORD_BITS) + low for high, low in zip(above, lower, strict=True)]
 
+    def int64(self) -> Int64Array | None:
+        """Return the numbers in 64 bits; None if one does not fit.
+
+        >>> [WideInt.from_integers([number]).int64() for number in (-7, 1 << 63)]
+        [array([-7]), None]
+        """
+        wide = self.carried()
+        above = (wide.high << WORD_BITS) + wide.middle
+        if largest(wide.high) > 1 or largest(2 * above + 1) >> 64 - WORD_BITS:
+            return None
+        fits: Int64Array = (above << WORD_BITS) + wide.low
+        return fits
+
     def integers(self) -> list[int]:
         """Return the numbers as Python integers."""
         parts = zip(self.high.tolist(), self.middle.tolist(), self.low.tolist(), strict=True)

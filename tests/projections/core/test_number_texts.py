@@ -70,6 +70,7 @@ def test_integers_are_written_as_python_writes_them(numbers: list[int]) -> None:
 
 @given(st.lists(SMALL | st.integers(-(2**130), 2**130)))
 @example([0, -1, 10**8, -(10**8), 10**16 - 1, 2**72, -(2**130)])
+@example([2**72, 2**72, 2**72, 5, 5, 2**72 + 1, 2**72 + 1])
 @settings(max_examples=times(50), deadline=None)
 def test_wide_integers_are_written_as_python_writes_them(numbers: list[int]) -> None:
     """Also those whose words have carries that are not propagated."""

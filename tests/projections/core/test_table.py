@@ -319,6 +319,20 @@ def test_a_column_of_wide_integers_equals_one_of_python_integers(one: list[int],
     assert plain_values(join_numbers([mine, other, column([5])])) == [*one, *other, 5]
 
 
+@given(
+    st.lists(st.integers(-(2**134), 2**134) | st.sampled_from([2**63, 2**63 - 1, -(2**63), -(2**63) - 1]), min_size=3)
+)
+@example([-(2**63), 2**63 - 1, 7, 7, 7])
+@example([2**63, 0, -(2**63) - 1])
+@example([2**100, 2**72, 2**72, 2**72])
+@settings(max_examples=times(20), deadline=None)
+def test_the_digest_of_a_large_table_is_that_of_its_numbers_whether_wide_or_not(numbers: list[int]) -> None:
+    """Each part of a column of wide integers is in 64 bits where all of it fits, and else in texts, as of a list."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("forecast_ledger.projections.core.table.PART_ROWS", 2)
+        assert whole(WideInt.from_integers(numbers)).digest() == whole(list[Any](numbers)).digest()
+
+
 def test_sorting_a_sorted_table_returns_the_same_table() -> None:
     """A table that is in order is not copied."""
     schema = (Column("it", "count", "it"),)
