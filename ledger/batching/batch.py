@@ -352,8 +352,8 @@ class Batch:
     def _digest(self, request: Request) -> str:
         """Return the digest of the normal form of a command without a fault."""
         command = request.command
-        same = not needs_question(command) or as_recorded(command, self.state) is command
-        return str(request.known_by) if same else command_digest(command, self.state)
+        recorded = as_recorded(command, self.state) if needs_question(command) else command
+        return str(request.known_by) if recorded is command else log.fingerprint(normal_content(recorded))
 
     def _is_same(self, recorded: RecordedCommand, request: Request) -> bool:
         """Return whether a command is the one that is recorded, perhaps by the digest of the first form."""

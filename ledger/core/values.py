@@ -81,6 +81,8 @@ def read_decimal(number: Number, field: str) -> Decimal:
     >>> read_decimal(0.1, "weight") == read_decimal("0.10", "weight") == Decimal("0.1")
     True
     """
+    if type(number) is Decimal and number.is_finite():
+        return number
     if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal):
         raise Refused("bad_number", field, number)
     if isinstance(number, str):

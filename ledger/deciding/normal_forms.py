@@ -108,6 +108,8 @@ def _adding_up(given: dict[str, Any], rule: str | None, question: QuestionState)
     names = [outcome for outcome in question.outcomes if outcome in chances]
     if rule is None and abs(missing) <= TOLERANCE and names:
         chances[max(names, key=chances.__getitem__)] += missing  # the first of equals
+    if not missing and rule is None:
+        return {}
     recorded = {name: Decimal(chance).scaleb(-9, WIDE) for name, chance in chances.items()}
     return {"probabilities": recorded, "normalized": rule if missing else None}
 

@@ -455,25 +455,28 @@ def _normal_range(value: Any, name: str) -> list[Any]:
     return [*(_measure(bound, name) for bound in bounds), *parts[len(bounds) :]]
 
 
-_SIZES = frozenset({"bid_sizes", "ask_sizes"})
+_SIDES = {
+    side: _units_by_id(values.MONEY if side in {"bid_sizes", "ask_sizes"} else values.PROBABILITY)
+    for side in ("prices", *_BOOK)
+}
 
 
 def _normal_prices(value: Any, name: str) -> list[Any]:
     """Return a question, its prices that are not the means of its bids and asks, and its bids, asks and sizes."""
-    _prices(value, name)
+    if type(value) is not Prices:
+        raise Refused("malformed", name, value, "not a question and its prices")
     sides = {
-        side: _units_by_id(values.MONEY if side in _SIZES else values.PROBABILITY)(given, f"{name}.{side}")
-        for side in ("prices", *_BOOK)
-        if (given := getattr(value, side))
+        side: convert(given, f"{name}.{side}")
+        for side, convert in _SIDES.items()
+        if (given := getattr(value, side)) is not None
     }
-    prices, bids, asks = (sides.pop(side, {}) if side == "prices" else sides.get(side, {}) for side in _MEANS_OF)
+    prices, bids, asks = sides.pop("prices", {}), sides.get("bids", {}), sides.get("asks", {})
     prices = {key: price for key, price in prices.items() if price != mean_price(bids.get(key), asks.get(key))}
-    return [value.question, prices, sides]
+    return [_id(value.question, f"{name}.question"), prices, {side: units for side, units in sides.items() if units}]
 
 
 _NORMAL_QUOTES = _array(_normal_prices)
 SKIPPING = {_QUOTES: _array(or_as_given(_prices)), _NORMAL_QUOTES: _array(or_as_given(_normal_prices))}
-_MEANS_OF = ("prices", "bids", "asks")
 
 
 def _normal_bet(value: Any, name: str) -> list[Any]:
