@@ -1,13 +1,13 @@
 """Real markets: 6,153 orders of 255 traders on whether 82 published findings replicate, and the prices of 21 more.
 
-Expected numbers are known from the source's own files, or worked out here from its lines with Fractions.
+Expected numbers are known from the source's own files, or worked out here from its lines with exact decimals.
 """
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from statistics import correlation
 from typing import Any, NamedTuple
@@ -35,17 +35,24 @@ TWICE = {"EERP": 64 + 3}  # orders that first sell, then buy; three are called `
 LET_GO = {"ML2": 64, "EERP": 25}  # orders that close all there is, though they speak of up to DUST more
 DAYS = {"RPP": 727, "ML2": 17, "EERP": 13}  # midnights, from the one before the first order to the one after the last
 MAKER = {  # what the market maker lost, in points; on the market that cost it most
-    "RPP": (Fraction("130.6466"), Fraction("55.14")),
-    "ML2": (Fraction("4431.3943"), Fraction("612.89")),
-    "EERP": (Fraction("3.7353"), Fraction("62.81")),
+    "RPP": (Decimal("130.6466"), Decimal("55.14")),
+    "ML2": (Decimal("4431.3943"), Decimal("612.89")),
+    "EERP": (Decimal("3.7353"), Decimal("62.81")),
 }
 # Points or shares of one order: of at most 600 shares, at prices of at least 0.05, the nine decimals of a price miss
 # 6e-6, the eight of a part of a holding 3e-6, and rounding down to 1e-6, purchase after purchase, the rest.
-ROUNDING = Fraction(2, 10**5)
+ROUNDING = Decimal("0.00002")
 ARTICLE = {"share": "73%", "prices": "0.581", "survey": "0.564"}
 DECIDED = 14_000  # rows of the log, among which every type of event is
 PUBLISHED = Fraction(1, 10**9)  # of a mean of published scores
 OTHER_COST = {"EERP-40716"}  # called `close`, of somebody who holds nothing: carried out as a purchase
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exact(outcomes: Any) -> Iterator[None]:
+    """Sums and products of decimals are exact, or an error; they take a tenth of the time of Fractions."""
+    with localcontext(Context(prec=60, traps=[Inexact])):
+        yield
 
 
 # --- what follows from the source
@@ -58,29 +65,29 @@ class Market(NamedTuple):
     project: dict[str, str]
     answer: dict[str, str]
 
-    def lost(self, order: Row) -> Fraction:
+    def lost(self, order: Row) -> Decimal:
         """The maker's loss from an order, once the finding is settled."""
-        won = Fraction(order["yes_shares_delta"]) if self.answer[order["qid"]] == "yes" else Fraction(0)
-        return won - Fraction(order["lmsr_yes_cost"])
+        won = Decimal(order["yes_shares_delta"]) if self.answer[order["qid"]] == "yes" else Decimal(0)
+        return won - Decimal(order["lmsr_yes_cost"])
 
     def of(self, project: str) -> dict[str, Row]:
         """A project's orders, in order of time."""
         return {tid: order for tid, order in self.orders.items() if self.project[order["qid"]] == project}
 
-    def worth(self, project: str, instants: list[str]) -> list[Fraction]:
+    def worth(self, project: str, instants: list[str]) -> list[Decimal]:
         """The gain of all traders together at each instant if shares are worth the last price; at the last of the
         instants, if they are worth their payout.
         """
-        shares, price, paid = defaultdict[str, Fraction](Fraction), dict[str, Fraction](), Fraction(0)
-        worth, orders, place = list[Fraction](), list(self.of(project).values()), 0
+        shares, price, paid = defaultdict[str, Decimal](Decimal), dict[str, Decimal](), Decimal(0)
+        worth, orders, place = list[Decimal](), list(self.of(project).values()), 0
         for instant in instants:
             begin = place
             while place < len(orders) and orders[place]["at"] <= instant:
                 order, place = orders[place], place + 1
-                shares[order["qid"]] += Fraction(order["yes_shares_delta"])
-                price[order["qid"]], paid = Fraction(order["price_after"]), paid + Fraction(order["lmsr_yes_cost"])
+                shares[order["qid"]] += Decimal(order["yes_shares_delta"])
+                price[order["qid"]], paid = Decimal(order["price_after"]), paid + Decimal(order["lmsr_yes_cost"])
             if instant == instants[-1]:
-                price = {qid: Fraction(self.answer[qid] == "yes") for qid in shares}
+                price = {qid: Decimal(self.answer[qid] == "yes") for qid in shares}
             is_new = place > begin or instant in {instants[0], instants[-1]}
             worth.append(sum((held * price[qid] for qid, held in shares.items()), -paid) if is_new else worth[-1])
         return worth
@@ -144,36 +151,36 @@ def trades(projections: Projections) -> dict[str, list[Row]]:
 
 
 @pytest.fixture(scope="module")
-def missing(source: Market, trades: dict[str, list[Row]]) -> dict[str, Fraction]:
+def missing(source: Market, trades: dict[str, list[Row]]) -> dict[str, Decimal]:
     """The shares of each order that were not traded."""
-    wanted = {tid: Fraction(order["yes_shares_delta"]) for tid, order in source.orders.items()}
+    wanted = {tid: Decimal(order["yes_shares_delta"]) for tid, order in source.orders.items()}
     return {tid: abs(shares) - _of_yes(trades[tid]) * (1 if shares > 0 else -1) for tid, shares in wanted.items()}
 
 
 @pytest.fixture(scope="module")
-def journal(projections: Projections) -> dict[tuple[str, str, str], Fraction]:
+def journal(projections: Projections) -> dict[tuple[str, str, str], Decimal]:
     """The balance of every account by contest and question, in points; "" for what is of no question."""
     question = {row["log_position"]: row["question"] for row in projections.table("cash").rows()}
-    balances: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
+    balances: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
     for row in projections.table("journal").rows():
-        balances[row["contest"], question[row["log_position"]], row["account"]] += Fraction(row["amount"])
+        balances[row["contest"], question[row["log_position"]], row["account"]] += Decimal(row["amount"])
     return balances
 
 
-def _of_yes(legs: list[Row]) -> Fraction:
+def _of_yes(legs: list[Row]) -> Decimal:
     """Shares of yes bought; those sold, and shares of no bought, count against them."""
     signs = (1 if (leg["type"] == "buy") == (leg["outcome"] == "yes") else -1 for leg in legs)
-    return sum((Fraction(leg["shares"]) * sign for leg, sign in zip(legs, signs, strict=True)), Fraction(0))
+    return sum((Decimal(leg["shares"]) * sign for leg, sign in zip(legs, signs, strict=True)), Decimal(0))
 
 
-def _sums(orders: dict[str, Row], key: Callable[[Row], Any], number: Callable[[Row], Fraction]) -> dict[Any, Fraction]:
-    sums: dict[Any, Fraction] = defaultdict(Fraction)
+def _sums(orders: dict[str, Row], key: Callable[[Row], Any], number: Callable[[Row], Decimal]) -> dict[Any, Decimal]:
+    sums: dict[Any, Decimal] = defaultdict(Decimal)
     for order in orders.values():
         sums[key(order)] += number(order)
     return sums
 
 
-def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
+def _slack(missing: dict[str, Decimal], order: Row) -> Decimal:
     """The largest error of an order in points: a share that is not traded is worth at most one."""
     return ROUNDING + abs(missing[order["tid"]])
 
@@ -217,10 +224,10 @@ def test_what_an_order_is_follows_from_its_action(source: Market, trades: dict[s
     assert types["unmatched"].total() == 8
 
 
-def test_a_fill_gives_the_shares_that_the_trader_got(source: Market, missing: dict[str, Fraction]) -> None:
+def test_a_fill_gives_the_shares_that_the_trader_got(source: Market, missing: dict[str, Decimal]) -> None:
     """At cost / shares; a sale is a percentage of the holding in 1e-6 of a percent, so it is close, not equal."""
     let_go = {tid: shares for tid, shares in missing.items() if abs(shares) > ROUNDING}
-    assert all(0 < shares < Fraction(DUST) for shares in let_go.values())
+    assert all(0 < shares < DUST for shares in let_go.values())
     assert Counter(source.project[source.orders[tid]["qid"]] for tid in let_go) == LET_GO
 
 
@@ -228,10 +235,10 @@ def test_a_fill_costs_what_the_source_reports(source: Market, trades: dict[str, 
     """Paid or received, within the tolerance by which the source tells an action: of two legs, the sum of both."""
     wrong = set()
     for tid, legs in trades.items():
-        reported = Fraction(source.orders[tid]["reported_cost"])
-        ours = sum((Fraction(leg["amount"]) for leg in legs), Fraction(0))
-        one = Fraction("0.006") + Fraction("0.002") * reported
-        two = Fraction("0.02") + Fraction("0.003") * reported
+        reported = Decimal(source.orders[tid]["reported_cost"])
+        ours = sum((Decimal(leg["amount"]) for leg in legs), Decimal(0))
+        one = Decimal("0.006") + Decimal("0.002") * reported
+        two = Decimal("0.02") + Decimal("0.003") * reported
         if abs(ours - reported) > (one if len(legs) == 1 else two):
             wrong.add(tid)
     assert wrong == OTHER_COST | {tid for tid, order in source.orders.items() if order["action"] == "unmatched"}
@@ -239,7 +246,7 @@ def test_a_fill_costs_what_the_source_reports(source: Market, trades: dict[str, 
 
 @pytest.mark.parametrize("project", MAKER)
 def test_the_house_loses_what_the_market_maker_lost(
-    source: Market, journal: dict[tuple[str, str, str], Fraction], missing: dict[str, Fraction], project: str
+    source: Market, journal: dict[tuple[str, str, str], Decimal], missing: dict[str, Decimal], project: str
 ) -> None:
     """The known sums, and market by market what the orders at the maker's cost come to."""
     orders = source.of(project)
@@ -249,26 +256,26 @@ def test_the_house_loses_what_the_market_maker_lost(
     assert all(abs(lost[qid] - expected[qid]) <= slack[qid] for qid in expected)
     total, largest = MAKER[project]
     dearest = max(lost, key=lost.__getitem__)
-    assert abs(sum(lost.values()) - total) <= sum(slack.values()) + Fraction(1, 20_000)
-    assert abs(lost[dearest] - largest) <= slack[dearest] + Fraction(1, 200)
+    assert abs(sum(lost.values()) - total) <= sum(slack.values()) + Decimal("0.00005")
+    assert abs(lost[dearest] - largest) <= slack[dearest] + Decimal("0.005")
 
 
 def test_the_postings_of_every_event_sum_to_nothing(projections: Projections) -> None:
     """The accounts sum to zero after every event too."""
-    sums: dict[int, Fraction] = defaultdict(Fraction)
+    sums: dict[int, Decimal] = defaultdict(Decimal)
     for row in projections.table("journal").rows():
-        sums[row["log_position"]] += Fraction(row["amount"])
+        sums[row["log_position"]] += Decimal(row["amount"])
     assert len(sums) > sum(ORDERS.values())
     assert set(sums.values()) == {0}
 
 
 def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
-    source: Market, projections: Projections, journal: dict[tuple[str, str, str], Fraction]
+    source: Market, projections: Projections, journal: dict[tuple[str, str, str], Decimal]
 ) -> None:
     """Purchases, sales and settlements of a question; once it is settled nobody holds anything."""
-    won: dict[str, Fraction] = defaultdict(Fraction)
+    won: dict[str, Decimal] = defaultdict(Decimal)
     for row in projections.table("cash").rows():
-        won[row["question"]] += Fraction(row["amount"]) * (row["question"] != "")
+        won[row["question"]] += Decimal(row["amount"]) * (row["question"] != "")
     for qid in {order["qid"] for order in source.orders.values()}:
         of = {account: journal[source.project[qid], qid, account] for account in ("cash", "house", "rounding")}
         assert won[qid] == of["cash"] == -of["house"] - of["rounding"]
@@ -276,35 +283,34 @@ def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
 
 
 def test_every_trader_wins_what_the_source_says(
-    source: Market, projections: Projections, missing: dict[str, Fraction]
+    source: Market, projections: Projections, missing: dict[str, Decimal]
 ) -> None:
     """The gain is the payout of all shares less the maker's cost."""
     expected = _sums(source.orders, lambda order: order["trader"], source.lost)
     slack = _sums(source.orders, lambda order: order["trader"], lambda order: _slack(missing, order))
-    profit = {row["participant"]: Fraction(row["profit"]) for row in projections.table("accounts").rows()}
+    profit = {row["participant"]: Decimal(row["profit"]) for row in projections.table("accounts").rows()}
     assert profit.keys() == expected.keys()
     assert all(abs(profit[trader] - expected[trader]) <= slack[trader] for trader in profit)
 
 
 @pytest.mark.parametrize("project", ORDERS)
 def test_portfolios_are_worth_what_the_prices_of_the_day_say(
-    source: Market, projections: Projections, missing: dict[str, Fraction], project: str
+    source: Market, projections: Projections, missing: dict[str, Decimal], project: str
 ) -> None:
     """Portfolios are compared every midnight, from the opening to the settlement."""
-    profit: dict[str, Fraction] = defaultdict(Fraction)
-    number = cache(Fraction)  # most are those of the day before
+    profit: dict[str, Decimal] = defaultdict(Decimal)
     for row in projections.table("portfolio_snapshots").only("contest", project).rows():
         if row["log_position"] is None:
-            profit[row["at"]] += number(row["profit"])
+            profit[row["at"]] += Decimal(row["profit"])
     days = sorted(profit)
-    slack = sum((_slack(missing, order) for order in source.of(project).values()), Fraction(0))
+    slack = sum((_slack(missing, order) for order in source.of(project).values()), Decimal(0))
     assert (days[0][11:], len(days)) == ("00:00:00Z", DAYS[project])
     for ours, expected in zip(map(profit.__getitem__, days), source.worth(project, days), strict=True):
         assert abs(ours - expected) <= slack
 
 
 def test_a_board_shares_out_what_the_house_lost(
-    projections: Projections, trades: dict[str, list[Row]], journal: dict[tuple[str, str, str], Fraction]
+    projections: Projections, trades: dict[str, list[Row]], journal: dict[tuple[str, str, str], Decimal]
 ) -> None:
     """The profits of a contest are minus the house's and minus what rounding kept back; every purchase counts once."""
     board = projections.table("arena_leaderboard")
@@ -312,7 +318,7 @@ def test_a_board_shares_out_what_the_house_lost(
     for project in ORDERS:
         rows = list(board.only("contest", project).rows())
         kept = sum(journal[key] for key in list(journal) if key[0] == project and key[2] in {"house", "rounding"})
-        assert sum(Fraction(row["profit"]) for row in rows) == -kept
+        assert sum(Decimal(row["profit"]) for row in rows) == -kept
         assert sum(row["n"] for row in rows) == bought[project]
         assert [row["rank"] for row in rows] == sorted(row["rank"] for row in rows)
 
