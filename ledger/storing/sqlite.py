@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import cache
@@ -107,9 +107,11 @@ class SQLite(Rows):
         self.limits = limits or TimeLimits.usual()
         self.identity = "" if path == MEMORY else os.path.realpath(path)
         self._files = _Files(path, self.limits.turn, connections, read_only=read_only)
-        with self._files.reading() as cursor:
-            cursor.execute("PRAGMA encoding")
-            [self._encoding] = cursor.fetchone()  # of texts: UTF-8, unless another program has created the database
+        self._encoding = "UTF-8"  # of texts, unless another program has created the database
+        if path != MEMORY:
+            with self._files.reading() as cursor:
+                cursor.execute("PRAGMA encoding")
+                [self._encoding] = cursor.fetchone()
 
     def select(self, after: int, limit: int) -> StoredRows:
         with self._files.reading() as cursor:
@@ -402,7 +404,7 @@ class _Turn:
 
 
 class _Pool(SQLiteConnectionPool):
-    """Connections with PRAGMAS, which protect from hostile files and make commits durable.
+    """Connections with PRAGMAS, if to a file: they protect from hostile ones, and make commits durable.
 
     They keep statements prepared, where those of the library keep one, so that each of ours would be prepared again.
     """
@@ -419,16 +421,16 @@ class _Pool(SQLiteConnectionPool):
                 connection.execute("PRAGMA journal_mode = WAL")
                 self.is_journal_mode_wal = True
             connection.row_factory = sqlite3.Row
-            _prepare(connection)
+            _prepare(connection, {} if self.is_sqlite_memory_mode else PRAGMAS)
         except BaseException:
             connection.close()
             raise
         return SQLiteConnection(connection, self.max_age)
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _prepare(connection: sqlite3.Connection, pragmas: Mapping[str, int]) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
-    for name, value in PRAGMAS.items():
+    for name, value in pragmas.items():
         connection.execute(f"PRAGMA {name} = {value}")
 
 
@@ -547,7 +549,7 @@ def _entries_before_writing(uri: str) -> list[_Entry]:
 
 def _entries(uri: str) -> list[_Entry]:
     with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as connection:
-        _prepare(connection)
+        _prepare(connection, PRAGMAS)
         return _parse_entries(connection.execute(_SCHEMA).fetchall())
 
 
