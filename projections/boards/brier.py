@@ -1,24 +1,32 @@
 """Brier scores of binary questions: their forecasts, exact sums of these, aggregates, and calibration by bins."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.projections.boards.estimates import near_brier
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, distinct, run_starts, stable_order
-from forecast_ledger.projections.core.columns import POINTS, Values
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Int64Array,
+    Totals,
+    distinct,
+    int64_array,
+    join_columns,
+    run_starts,
+    stable_order,
+)
+from forecast_ledger.projections.core.columns import POINTS, Values, transpose
 from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Entry, Facts
+from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Facts, named_tuples
+from forecast_ledger.projections.scores.sampling import at_one_instant
 from forecast_ledger.projections.scores.score_terms import terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 
@@ -125,11 +133,13 @@ def sums_of(sample: Sample) -> BrierSums:
     >>> groups.n.tolist(), groups.happened.tolist(), owners.lacking.tolist()
     ([2], [1], [2])
     """
-    happened, consensus = sample.happened.astype(np.int64), np.maximum(sample.consensus, 0)
+    rows = np.sort(owner_probability_keys(sample).astype(np.uint64) << np.uint64(1) | sample.happened)
+    key, happened = (rows >> np.uint64(1)).astype(np.int64), (rows & np.uint64(1)).astype(np.int64)
+    starts, consensus = run_starts(key), np.maximum(sample.consensus, 0)
+    groups = GroupSums(key[starts], np.diff(starts, append=len(key)), _totals(happened, starts))
     distance = np.where(sample.happened, PROBABILITY - consensus, consensus)
-    groups = GroupSums(owner_probability_keys(sample), np.ones_like(happened), happened)
-    owners = OwnerSums(sample.owner, (sample.consensus < 0).astype(np.int64), WideInt.product(distance, distance))
-    return added([BrierSums(groups, owners)])
+    lacking = (sample.consensus < 0).astype(np.int64)
+    return BrierSums(groups, _by_owner(sample.owner, lacking, WideInt.product(distance, distance)))
 
 
 def added(parts: Sequence[BrierSums]) -> BrierSums:
@@ -148,9 +158,7 @@ def added(parts: Sequence[BrierSums]) -> BrierSums:
     groups = GroupSums(key[starts], _totals(n[order], starts), _totals(happened[order], starts))
     owner, lacking = (np.concatenate(column) for column in zip(*(part.owners[:2] for part in parts), strict=True))
     consensus = WideInt(*map(np.concatenate, zip(*(part.owners.consensus for part in parts), strict=True)))
-    owner, which = distinct(owner)
-    totals = Totals(which, np.bincount(which))
-    owners = OwnerSums(owner, totals.of(lacking), consensus.totals(totals))
+    owners = _by_owner(owner, lacking, consensus)
     left = groups.n > 0
     if left.all():
         return BrierSums(groups, owners)
@@ -158,40 +166,28 @@ def added(parts: Sequence[BrierSums]) -> BrierSums:
     return BrierSums(groups, owners).of(np.unique(owners_of_keys(groups.key)))
 
 
+def _by_owner(owner: Int64Array, lacking: Int64Array, consensus: WideInt) -> OwnerSums:
+    """Return the sums of rows, in any order, of each owner."""
+    owner, which = distinct(owner)
+    totals = Totals(which, np.bincount(which))
+    return OwnerSums(owner, totals.of(lacking), consensus.totals(totals))
+
+
 def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
     """Return the counts of each owner who has a row."""
-    owner_sums = zip(sums.owners.consensus.integers(), sums.owners.lacking.tolist(), strict=True)
-    counts_of: dict[int, Counts] = {}
-    for groups in _some_owners(sums.groups):
-        key, n, happened = groups
+    parts, mixed = list[tuple[Int64Array, ...]](), dict[int, Fraction]()
+    for key, n, happened in _some_owners(sums.groups):
         probability, owner = key & _VALUE, owners_of_keys(key)
         missed = PROBABILITY - probability
         squares = WideInt.product(missed * missed, happened) + WideInt.product(probability * probability, n - happened)
-        starts, within = run_starts(owner), _mixed(owner, n, happened)
-        rows = zip(
-            owner[starts].tolist(),
-            _totals(n, starts).tolist(),
-            _totals(happened, starts).tolist(),
-            squares.carried().run_sums(starts).integers(),
-            strict=True,
-        )
-        for (number, *counts), others in zip(
-            rows, owner_sums, strict=False
-        ):  # `owner_sums` goes on with the next owners
-            counts_of[number] = Counts._make([*counts, *others, within.get(number, _NONE)])
-    return counts_of
-
-
-def bin_sums(sums: BrierSums, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Return, by owner and bin, the number of forecasts, how many came true, and their sum, 1e-9."""
-    last, edges, sums_by_bin = len(bins) - 1, np.array(bins[1:-1], np.int64), dict[tuple[int, int], tuple[int, ...]]()
-    for key, n, happened in _some_owners(sums.groups):
-        probability = key & _VALUE
-        bin_key = owners_of_keys(key) * last + np.searchsorted(edges, probability, "right")  # rising, as key
-        starts = run_starts(bin_key)
-        rows = zip(*(_totals(column, starts).tolist() for column in (n, happened, n * probability)), strict=True)
-        sums_by_bin |= {divmod(number, last): row for number, row in zip(bin_key[starts].tolist(), rows, strict=True)}
-    return sums_by_bin
+        starts = run_starts(owner)
+        parts.append((_totals(n, starts), _totals(happened, starts), *squares.carried().run_sums(starts)))
+        mixed |= _mixed(owner, n, happened)
+    n, happened, *words = join_columns(parts, 5)
+    numbers, others = sums.owners.owner.tolist(), (sums.owners.consensus.integers(), sums.owners.lacking.tolist())
+    within = [mixed.get(number, _NONE) for number in numbers] if mixed else repeat(_NONE, len(numbers))
+    rows = named_tuples(Counts, n.tolist(), happened.tolist(), WideInt(*words).integers(), *others, within)
+    return dict(zip(numbers, rows, strict=True))
 
 
 def _some_owners(groups: GroupSums) -> Iterator[GroupSums]:
@@ -275,31 +271,6 @@ def sample_contests(
     )
 
 
-def at_one_instant(
-    facts: Facts, contests: Sequence[Contest], counts: Callable[[QuestionOpened], bool], **others: Any
-) -> list[Contest]:
-    """Return contests with some of their questions that count, under rules that sample them at one instant.
-
-    There is no reference, and no row of a reference forecaster. contests: of one rule set. counts: says which questions
-    these are. others: fields of the rule set, and their values.
-    """
-    at_once = {"reference": "none", "sampling": "spot", "scale": "plain", "reference_rows": (), "payouts": "unscored"}
-    rules = structs.replace(contests[0].opened.rules, **at_once | others)
-    return [
-        replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=_sampled(facts, contest, counts))
-        for contest in contests
-    ]
-
-
-def _sampled(facts: Facts, contest: Contest, counts: Callable[[QuestionOpened], bool]) -> dict[int, Entry]:
-    last = contest.as_of(facts)
-    return {
-        code: entry._replace(spot_at=_one_instant(contest, entry, facts.question_as_of(code, last).closes_at), spots=())
-        for code, entry in contest.entries.items()
-        if counts(facts.questions[code]) and entry.weight
-    }
-
-
 def _binary(facts: Facts, contests: Sequence[Contest]) -> list[Contest]:
     """Return contests with their binary questions that count, at one instant, scored by Brier score.
 
@@ -315,13 +286,6 @@ def _binary(facts: Facts, contests: Sequence[Contest]) -> list[Contest]:
         score_consensus=True,
         least_probability_ppm=0,
     )
-
-
-def _one_instant(contest: Contest, entry: Entry, closes_at: int) -> int | None:
-    """Return the spot of a question, the last one of several; None for the reveal, else the close."""
-    if contest.opened.rules.sampling != "spot":
-        return closes_at
-    return entry.spots[-1][0] if entry.spots else entry.spot_at
 
 
 def _answered(
@@ -418,7 +382,7 @@ INTERPRETATION = (
     BrierBand(Fraction(25, 100), Fraction(40, 100), "Poor"),
     BrierBand(Fraction(40, 100), None, "Very Poor"),
 )
-_BELOW = [(int((upper or 2) * PROBABILITY**2), words) for _, upper, words in INTERPRETATION[1:]]  # 1e-18
+_LOWER = [int(band.lower * PROBABILITY**2) for band in INTERPRETATION[2:]]  # 1e-18
 
 
 def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
@@ -454,17 +418,18 @@ def published(counts: Sequence[Counts]) -> list[Values]:
     >>> published([Counts(n=2, happened=1, squares=2 * 10**17, lacking=1)])[:4]
     [[100000000], [500000000], [100000000], [250000000]]
     """
-    near, guards, missing = near_brier(np.array([*counts], object).reshape(-1, 6).T)
+    *numbers, mixed = transpose([*counts], 6)
+    near, guards, missing = near_brier([*numbers, [each or 0 for each in mixed]])
     size = len(counts)
 
     def exact(numbers: Int64Array) -> list[Any]:
         field, row = np.divmod(numbers, size)
         return [aggregate(counts[each])[1 + which] for each, which in zip(row.tolist(), field.tolist(), strict=True)]
 
-    numbers: list[int | None] = [*Estimated(near.reshape(-1), guards.reshape(-1), exact).rounded(POINTS)]
+    rounded: list[int | None] = [*Estimated(near.reshape(-1), guards.reshape(-1), exact).rounded(POINTS)]
     for number in np.flatnonzero(missing).tolist():
-        numbers[number] = None
-    return [numbers[field * size : (field + 1) * size] for field in range(len(near))]
+        rounded[number] = None
+    return [rounded[field * size : (field + 1) * size] for field in range(len(near))]
 
 
 def brier_means(contests: Iterable[Counts]) -> Means:
@@ -497,16 +462,29 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     _check(sample, owners)
     if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
         raise ValueError("bins: the edges must increase from 0 to 1e9")
-    return calibration_bins(bin_sums(sums_of(sample), bins), bins)
+    return calibration_bins(sums_of(sample), bins)
 
 
-def calibration_bins(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
-    """Return the bins for the sums of `bin_sums`, by owner and bin."""
-    limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
-    return [
-        Bin(owner, bins[begin], bins[begin + 1], n, k, total, *limits[k, n])
-        for (owner, begin), (n, k, total) in sorted(sums.items())
-    ]
+def calibration_bins(sums: BrierSums, bins: Sequence[int] = DECILES) -> list[Bin]:
+    """Return the bins of the forecasts in these sums, by owner and bin."""
+    number, *others = bin_columns(sums, bins)
+    return [*named_tuples(Bin, number.tolist(), *others)]
+
+
+def bin_columns(sums: BrierSums, bins: Sequence[int] = DECILES) -> tuple[Int64Array, *tuple[list[int], ...]]:
+    """Return the columns of `calibration_bins`; the first one, the owner, is an array."""
+    last, edges, parts = len(bins) - 1, int64_array(bins), list[tuple[Int64Array, ...]]()
+    for key, n, happened in _some_owners(sums.groups):
+        probability = key & _VALUE
+        bin_key = owners_of_keys(key) * last + np.searchsorted(edges[1:-1], probability, "right")  # rising, as key
+        starts = run_starts(bin_key)
+        parts.append((bin_key[starts], *(_totals(column, starts) for column in (n, happened, n * probability))))
+    key, n, happened, total = join_columns(parts, 4)
+    owner, place = np.divmod(key, last)
+    pairs, which = distinct(happened << _COUNT_BITS | n)
+    limits = transpose([wilson(*divmod(pair, 1 << _COUNT_BITS)) for pair in pairs.tolist()], 2)
+    columns = (edges[place], edges[place + 1], n, happened, total, *(int64_array(each)[which] for each in limits))
+    return owner, *(column.tolist() for column in columns)
 
 
 def wilson(happened: int, n: int, squares: int | None = None) -> tuple[int, int]:
@@ -550,7 +528,7 @@ def interpretation(squares: int, n: int) -> str:
     """
     if not 0 <= squares <= n * PROBABILITY**2:
         raise ValueError(f"a Brier score must be from 0 to 1, not {Fraction(squares, n * PROBABILITY**2)}")
-    return next(words for below, words in _BELOW if squares < n * below) if squares else INTERPRETATION[0].words
+    return INTERPRETATION[bisect_right(_LOWER, squares // n) + 1 if squares else 0].words
 
 
 def _check(sample: Sample, owners: int) -> None:

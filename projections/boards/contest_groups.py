@@ -44,7 +44,7 @@ from forecast_ledger.projections.boards.totals import (
 from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
 from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Contest, Facts, named_tuples
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.question_groups import QuestionGroups
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
@@ -350,6 +350,8 @@ class SampledGroup(NamedTuple):
 
     def unlike(self) -> Self:
         """Return the samples of contests that are not like an earlier one; the others have none."""
+        if len({*self.like}) == len(self.like):
+            return self
         is_first = np.array([name == first for name, first in zip(self.names, self.like, strict=True)], bool)
         rows = np.flatnonzero(is_first[self.contest])
         return self._replace(contest=self.contest[rows], question=self.question[rows], sample=self.sample.take(rows))
@@ -386,21 +388,21 @@ class SummedSamples(NamedTuple):
 
     def counts(self) -> dict[str, dict[int, brier.Counts]]:
         """Return what the Brier aggregates of each contest are made of, by owner, for owners who have a row."""
-        by_contest: dict[str, dict[int, brier.Counts]] = {name: {} for name in self.names}
-        pairs = self.pairs.tolist()
-        for number, counts in brier.counts_by_owner(self.sums).items():
-            contest, owner = divmod(pairs[number], self.owners)
-            by_contest[self.names[contest]][owner] = counts
-        return by_contest
+        contest, owner = np.divmod(self.pairs, self.owners)
+        rows = [*zip(owner.tolist(), brier.counts_by_owner(self.sums).values(), strict=True)]
+        return {name: dict(rows[part]) for name, part in self._parts(contest)}
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
         """Return the calibration bins of each contest, by owner and bin."""
-        by_contest: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
-        pairs = self.pairs.tolist()
-        for row in brier.calibration_bins(brier.bin_sums(self.sums)):
-            contest, owner = divmod(pairs[row.owner], self.owners)
-            by_contest[self.names[contest]].append(brier.Bin(owner, *row[1:]))
-        return by_contest
+        number, *others = brier.bin_columns(self.sums)
+        contest, owner = np.divmod(self.pairs[number], self.owners)
+        rows = [*named_tuples(brier.Bin, owner.tolist(), *others)]
+        return {name: rows[part] for name, part in self._parts(contest)}
+
+    def _parts(self, contest: Int64Array) -> Iterator[tuple[str, slice]]:
+        """Yield the id of each contest and its rows, of which the contest is given, rising."""
+        limits = np.searchsorted(contest, np.arange(len(self.names) + 1)).tolist()
+        return zip(self.names, map(slice, limits, limits[1:]), strict=True)
 
 
 def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSamples:

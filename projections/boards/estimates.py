@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.core.estimates import POWER, Estimated, Floats, estimate_products, floats
+from forecast_ledger.projections.core.estimates import POWER, Estimated, Floats, estimate_products
 from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS, WORD_BITS, WORDS, BoundedSums, carried_words
 
 
@@ -85,12 +84,12 @@ def near_square(total: Estimated, _: Estimated) -> tuple[Floats, Floats]:
     return near * near, (2.001 * near + furthest) * furthest + near * near * POWER
 
 
-def near_brier(counts: NDArray[Any]) -> tuple[Floats, Floats, BoolArray]:
+def near_brier(counts: Sequence[Sequence[Any]]) -> tuple[Floats, Floats, BoolArray]:
     """Return the fields of Brier aggregates that follow n, their guards, and whether each is missing; shape (9, k).
 
-    counts: the fields of `brier.Counts` of k owners who have a row, shape (6, k). What is missing is 0.
+    counts: the columns of `brier.Counts` of k owners who have a row. What is missing is 0.
     """
-    n, happened, squares, consensus, lacking, mixed = floats(counts)
+    n, happened, squares, consensus, lacking, mixed = np.array(counts, np.float64)
     with np.errstate(all="ignore"):
         score, other, within = squares / (n * PROBABILITY**2), consensus / (n * PROBABILITY**2), mixed / n
         uncertainty = happened * (n - happened) / (n * n)  # below 2^53

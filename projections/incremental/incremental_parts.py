@@ -66,7 +66,7 @@ class ScoreCache:
 
     def results(self, owners: int, chosen: AbstractSet[int]) -> CachedResults:
         """Return the cached results of some owners. owners: the number of all owners."""
-        bins = brier.calibration_bins(brier.bin_sums(self._of(chosen)))
+        bins = brier.calibration_bins(self._of(chosen))
         calibration = [row._replace(owner=(row.owner - 1) % owners) for row in bins]
         return CachedResults(
             tallies={self.name: self.tally},

@@ -15,6 +15,7 @@ from forecast_ledger.projections.scores.sampling import chunks, shifts
 Int32Array = NDArray[np.int32]
 _LOW_HALF = (1 << 32) - 1
 VALUE_BITS = 34  # 1e10 < 2^34, and so is half as much again
+_VALUE = (1 << VALUE_BITS) - 1
 _HALVES = 5  # 1e-11 in half of 1e-10
 
 
@@ -180,11 +181,11 @@ def _at_once(
     rows: _Values, indices_of: Callable[[Int64Array], list[Int64Array]], ordered: Changes
 ) -> tuple[_Counts, list[Int64Array]]:
     """Return what `_statistics` does where groups stand at once, as at a spot: sorting is enough."""
-    order = stable_order((rows.group << VALUE_BITS) | rows.value)
-    value, starts = rows.value[order], run_starts(rows.group[order])
-    begins = ordered.begins[order[starts]]
+    key, first = np.sort((rows.group << VALUE_BITS) | rows.value), run_starts(rows.group)
+    value, starts = key & _VALUE, run_starts(key >> VALUE_BITS)
+    begins = ordered.begins[first[stable_order(rows.group[first])]]
     count, columns = np.zeros_like(ordered.instant), []
-    count[begins] = np.diff(starts, append=len(order))
+    count[begins] = np.diff(starts, append=len(key))
     for index in indices_of(count[begins]):
         columns.append(np.zeros_like(count))
         columns[-1][begins] = value[starts + index]
@@ -211,7 +212,7 @@ def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     first[sorted_group[other_group]] = level[other_group]
     ranks = np.empty(len(order), np.int64)
     ranks[order] = level - first[sorted_group]
-    return ranks, _Levels(key[distinct] & ((1 << VALUE_BITS) - 1), first)
+    return ranks, _Levels(key[distinct] & _VALUE, first)
 
 
 def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -> Int64Array:

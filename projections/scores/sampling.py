@@ -5,16 +5,18 @@ weight. A forecast that stands on [start, end) stands from the unit of `start` t
 every sampling uses the same code.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from forecast_ledger.ledger.core.values import DAY
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array, spread
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
-from forecast_ledger.projections.facts.columns import Intervals
+from forecast_ledger.projections.facts.columns import Contest, Entry, Facts, Intervals
 
 _MINUTE = 60 * 10**6
 
@@ -185,6 +187,36 @@ SAMPLINGS: dict[str, Sampling] = {
         _spot_end,
     ),
 }
+
+
+def at_one_instant(
+    facts: Facts, contests: Sequence[Contest], counts: Callable[[QuestionOpened], bool], **others: Any
+) -> list[Contest]:
+    """Return contests with some of their questions that count, under rules that sample them at one instant.
+
+    There is no reference, and no row of a reference forecaster. contests: of one rule set. counts: says which questions
+    these are. others: fields of the rule set, and their values.
+    """
+    at_once = {"reference": "none", "sampling": "spot", "scale": "plain", "reference_rows": (), "payouts": "unscored"}
+    rules = structs.replace(contests[0].opened.rules, **at_once | others)
+    return [_sampled(facts, contest, rules, counts) for contest in contests]
+
+
+def _sampled(facts: Facts, contest: Contest, rules: RuleSet, counts: Callable[[QuestionOpened], bool]) -> Contest:
+    has_spots, last = contest.opened.rules.sampling == "spot", contest.as_of(facts)
+    entries = {
+        code: Entry(entry.position, code, entry.weight, entry.hidden_coverage_weight, at)
+        for code, entry in contest.entries.items()
+        if entry.weight and counts(facts.questions[code])
+        for at in [_last_spot(entry) if has_spots else facts.question_as_of(code, last).closes_at]
+    }
+    opened = structs.replace(contest.opened, rules=rules)
+    return Contest(opened, entries, contest.enrolments, contest.levels, contest.sealed, position=contest.position)
+
+
+def _last_spot(entry: Entry) -> int | None:
+    """Return the spot of a question, the last one of several; None for the reveal, else the close."""
+    return entry.spots[-1][0] if entry.spots else entry.spot_at
 
 
 # --- A common timeline: questions are laid one after another, so that one pass computes them all.

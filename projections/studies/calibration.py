@@ -16,11 +16,12 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier
-from forecast_ledger.projections.boards.brier import Sample, at_one_instant
+from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, run_starts
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.range_kernels import Numbers
+from forecast_ledger.projections.scores.sampling import at_one_instant
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 from forecast_ledger.projections.scores.terms import numbers
@@ -147,7 +148,7 @@ def clustered_bins(sample: Sample, cluster: Int64Array) -> Iterator[tuple[brier.
     sizes = np.diff(starts, append=len(order))
     rows = zip(bin_of_row[order][starts].tolist(), sizes.tolist(), strict=True)
     sizes_by_bin = {key: [size for _, size in group] for key, group in groupby(rows, itemgetter(0))}
-    for each in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
+    for each in brier.calibration_bins(brier.sums_of(sample)):
         cluster_sizes = sizes_by_bin[each.owner * last + brier.DECILES.index(each.lower)]
         low, high = brier.wilson(each.happened, each.n, sum(size * size for size in cluster_sizes))
         yield each._replace(wilson_low=low, wilson_high=high), len(cluster_sizes)
@@ -169,7 +170,7 @@ def option_bins(facts: Facts, contests: Sequence[Contest], chunk: int) -> Iterat
     owner, probability, happened = map(np.concatenate, zip(*parts, (nothing, nothing, np.zeros(0, bool)), strict=True))
     keys, owner_index = distinct(owner)
     sample = brier.Sample(owner_index, probability, np.full(len(owner_index), -1), happened)
-    for row in brier.calibration_bins(brier.bin_sums(brier.sums_of(sample))):
+    for row in brier.calibration_bins(brier.sums_of(sample)):
         contest, participant = divmod(int(keys[row.owner]), codes)
         yield contest, row._replace(owner=participant)
 

@@ -20,13 +20,13 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier import at_one_instant
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, run_starts
 from forecast_ledger.projections.core.late_fractions import sum_of_terms
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts, Intervals
 from forecast_ledger.projections.scores import range_kernels
 from forecast_ledger.projections.scores.range_kernels import Numbers, fraction_of, units_around
+from forecast_ledger.projections.scores.sampling import at_one_instant
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 from forecast_ledger.projections.scores.terms import numbers, quantile_numbers

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.contest_groups import contests_by_rules
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import half_even_many, int64_array
 from forecast_ledger.projections.core.columns import (
     POINTS,
     Ids,
@@ -127,13 +127,12 @@ def calibration_values(analysis: Analysis) -> list[Values]:
 
 def _binned(analysis: Analysis, bins: list[tuple[str, brier.Bin]]) -> list[Values]:
     """Return the columns of calibration bins, each with its contest."""
-    labels = totals.score_labels(analysis.facts)
-    return columns_of_rows([_bin(contest, labels, row) for contest, row in bins], _CALIBRATION.columns)
-
-
-def _bin(contest: str, labels: Sequence[str], row: brier.Bin) -> tuple[Any, ...]:
-    mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
-    return contest, labels[row.owner], row.lower, row.upper, row.n, row.happened, mean, frequency, *row[-2:]
+    contests, rows = transpose(bins, 2)
+    owner, lower, upper, *counts, low, high = transpose(rows, len(brier.Bin._fields))
+    n, happened, total = map(int64_array, counts)
+    mean, frequency = half_even_many(total, n).tolist(), half_even_many(happened * POINTS, n).tolist()
+    names = ids(contests), Ids(int64_array(owner), totals.score_labels(analysis.facts))
+    return [*names, lower, upper, *counts[:2], mean, frequency, low, high]
 
 
 _CALIBRATION_BY_CLUSTER = schema("""
@@ -156,12 +155,14 @@ _CALIBRATION_BY_CLUSTER = schema("""
 def calibration_by_cluster_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a forecast of a participant of a contest."""
     analysis.sample_all()
-    rows, labels = [], totals.score_labels(analysis.facts)
+    bins, counts = [], []
     for name in analysis.contests:
         sample, _, question = analysis.brier_sample(name)
         cluster = clusters_of(analysis.facts, analysis.facts.contests[name].opened.rules, question)
-        rows += [(*_bin(name, labels, row), clusters) for row, clusters in clustered_bins(sample, cluster)]
-    return columns_of_rows(rows, _CALIBRATION_BY_CLUSTER.columns)
+        for row, clusters in clustered_bins(sample, cluster):
+            bins.append((name, row))
+            counts.append(clusters)
+    return [*_binned(analysis, bins), counts]
 
 
 _CORP = schema("""

@@ -21,12 +21,13 @@ from forecast_ledger.ledger.model.book import share_of, share_payout
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import Clock
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
-from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER, at_one_instant
+from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER
 from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.core.powers import root_half_even
 from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, Account, AccountKey, Trade
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.quotes import NO_PRICE
+from forecast_ledger.projections.scores.sampling import at_one_instant
 from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 from forecast_ledger.projections.trading.mark_prices import Marks

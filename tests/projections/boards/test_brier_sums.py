@@ -15,7 +15,7 @@ from forecast_ledger.projections.boards.brier import (
     Counts,
     Sample,
     added,
-    bin_sums,
+    calibration_bins,
     counts_by_owner,
     sums_of,
 )
@@ -69,6 +69,13 @@ def expected_bins(rows: list[Row]) -> dict[tuple[int, int], tuple[int, ...]]:
     return {key: tuple(sums) for key, sums in found.items()}
 
 
+def binned(sums: BrierSums) -> dict[tuple[int, int], tuple[int, ...]]:
+    """The number of forecasts in each bin, how many came true, and their sum, by owner and bin; they come in order."""
+    rows = calibration_bins(sums)
+    assert [(row.owner, row.lower) for row in rows] == sorted((row.owner, row.lower) for row in rows)
+    return {(row.owner, DECILES.index(row.lower)): (row.n, row.happened, row.total_forecast) for row in rows}
+
+
 @pytest.mark.parametrize("seed", range(times(60)))
 def test_sums_of_parts_are_those_of_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However rows are divided, and however many groups are processed together."""
@@ -81,7 +88,7 @@ def test_sums_of_parts_are_those_of_the_whole(seed: int, monkeypatch: pytest.Mon
     several: BrierSums = added([added(parts[:2]), *parts[2:]])
     for sums in (several, sums_of(sample_of(rows))):
         assert counts_by_owner(sums) == expected_counts(rows)
-        assert bin_sums(sums, DECILES) == expected_bins(rows)
+        assert binned(sums) == expected_bins(rows)
         assert [*counts_by_owner(sums)] == sorted(expected_counts(rows))
 
 
@@ -96,7 +103,7 @@ def test_rows_that_are_taken_out_leave_no_trace(seed: int) -> None:
     random.shuffle(parts)
     found, expected = added(parts), sums_of(sample_of(left + more))
     assert counts_by_owner(found) == expected_counts(left + more)
-    assert bin_sums(found, DECILES) == expected_bins(left + more)
+    assert binned(found) == expected_bins(left + more)
     for ours, theirs in zip((*found.groups, *found.owners[:2]), (*expected.groups, *expected.owners[:2]), strict=True):
         assert ours.tolist() == theirs.tolist()
     own = np.array(sorted(random.sample([0, 1, 7, 9], 2)))

@@ -324,7 +324,7 @@ def test_a_column_of_wide_integers_equals_one_of_python_integers(one: list[int],
 )
 @example([-(2**63), 2**63 - 1, 7, 7, 7])
 @example([2**63, 0, -(2**63) - 1])
-@example([2**100, 2**72, 2**72, 2**72])
+@example([2**100, 0, 2**72])
 @settings(max_examples=times(20), deadline=None)
 def test_the_digest_of_a_large_table_is_that_of_its_numbers_whether_wide_or_not(numbers: list[int]) -> None:
     """Each part of a column of wide integers is in 64 bits where all of it fits, and else in texts, as of a list."""

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import format_fixed, format_instant
@@ -76,6 +76,7 @@ def test_the_median_is_the_middle_of_the_standing_values(rows: list[Interval]) -
 
 
 @given(st.lists(st.tuples(st.booleans(), st.lists(VALUES, min_size=1, max_size=9)), min_size=1, max_size=4))
+@example([(False, [10]), (True, [40])])
 def test_a_group_that_stands_at_once_has_the_median_of_its_values(groups: list[tuple[bool, list[int]]]) -> None:
     """A group may return, and then it does not stand at once."""
     rows = [
