@@ -420,10 +420,8 @@ class Batch:
         if begin in {end, len(ids)}:
             return end
         new_ids, new = ids[begin:end], quick.part(begin, end)
-        events = new.event
-        if of := recorded_numbers:
-            written = enumerate(events, begin)
-            events = [log.with_numbers(event, *of[at]) if at in of else event for at, event in written]
+        numbers = {at - begin: each for at, each in recorded_numbers.items()} if begin else recorded_numbers
+        events = log.with_numbers(new.event, numbers) if numbers else new.event
         commands, before = zip(new.id, new.fingerprint, strict=True), Checkpoint(self.position, self.digest)
         rows, digest = log.seal_texts(before, self.recorded_at, commands, events)
         span = range(self.position + 1, self.position + len(rows) + 1)
@@ -435,7 +433,7 @@ class Batch:
             question=new.question,
             participant=new.participant,
             units=new.units,
-            measured={at - begin: numbers for at, numbers in recorded_numbers.items()},
+            measured=numbers,
         )
         self.rows.append(NewRows(self.position + 1, _FORECAST, rows, fields))
         self.position, self.digest = self.position + len(rows), digest

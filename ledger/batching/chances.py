@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, cast
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, json
 
@@ -54,28 +55,46 @@ class Choices(NamedTuple):
         return [*map(chances.__getitem__, self.outcomes)]
 
 
-def read_chances(given: Sequence[object], are_plain: Callable[[tuple[str, ...]], bool]) -> Iterator[_Read]:
+class _Written(NamedTuple):
+    """How probabilities of some outcomes are written in the normal form. order: returns them in its order."""
+
+    template: str
+    order: Callable[[Sequence[int]], Any]
+
+
+def read_chances(given: Sequence[object], id_text: Callable[[str], str]) -> Iterator[_Read]:
     """Yield the normal form and the probabilities of each forecast; None if they may be refused.
 
-    are_plain: whether none of some outcomes is refused as an id.
+    id_text: returns an id as JSON; empty if it may be refused.
 
-    >>> [*read_chances([{"y": "0.4999999", "x": "0.5"}, {"x": "1.5"}], lambda _: True)]
+    >>> [*read_chances([{"y": "0.4999999", "x": "0.5"}, {"x": "1.5"}], '"{}"'.format)]
     [('{"x":500000100,"y":499999900}', Chances(outcomes=('y', 'x'), units=[499999900, 500000100], ...)), ('', None)]
     """
     if (numbers := _numbers(given)) is None:
         if len(given) == 1:
             yield "", None
         for each in given if len(given) > 1 else ():
-            yield from read_chances([each], are_plain)
+            yield from read_chances([each], id_text)
         return
-    plain: dict[tuple[str, ...], bool] = {}
+    known: dict[tuple[str, ...], _Written | None] = {}
     begin = 0
     for each in given:
         outcomes = tuple(cast("dict[str, values.Number]", each))
         begin, units = begin + len(outcomes), numbers[begin : begin + len(outcomes)]
-        if (is_plain := plain.get(outcomes)) is None:
-            is_plain = plain[outcomes] = are_plain(outcomes)
-        yield _chances(outcomes, units) if is_plain else ("", None)
+        if outcomes not in known:
+            known[outcomes] = _written(outcomes, id_text)
+        written = known[outcomes]
+        yield ("", None) if written is None else _chances(outcomes, units, written)
+
+
+def _written(outcomes: tuple[str, ...], id_text: Callable[[str], str]) -> _Written | None:
+    """Return how probabilities of some outcomes are written; None if one of these may be refused."""
+    texts = [*map(id_text, outcomes)]
+    if not all(texts):
+        return None
+    order = [*json.decode(_encode(dict(zip(outcomes, range(len(outcomes)), strict=True)))).values()]
+    parts = [texts[index].replace("%", "%%") + ":%d" for index in order]
+    return _Written(f"{{{','.join(parts)}}}", itemgetter(*order))
 
 
 def _numbers(given: Sequence[object]) -> list[int] | None:
@@ -93,7 +112,7 @@ def _numbers(given: Sequence[object]) -> list[int] | None:
     return units if min(units) >= 0 and max(units) <= PROBABILITY else None
 
 
-def _chances(outcomes: tuple[str, ...], units: list[int]) -> _Read:
+def _chances(outcomes: tuple[str, ...], units: list[int], written: _Written) -> _Read:
     missing, is_in_doubt = PROBABILITY - sum(units), False
     if missing:
         if abs(missing) > TOLERANCE:
@@ -101,5 +120,4 @@ def _chances(outcomes: tuple[str, ...], units: list[int]) -> _Read:
         largest = max(units)
         is_in_doubt = units.count(largest) > 1
         units[units.index(largest)] += missing
-    written = _encode(dict(zip(outcomes, units, strict=True))).decode()
-    return written, Chances(outcomes, units, is_in_doubt)
+    return written.template % written.order(units), Chances(outcomes, units, is_in_doubt)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from io import BytesIO
-from itertools import chain, compress
+from itertools import chain
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Literal, NamedTuple, Self, overload
@@ -231,7 +231,7 @@ _LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
-_MEASURED = ("probabilities", "cdf", "quantiles", "samples")
+_NUMBERS = ("probability", "probabilities", "cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[Any]).decode
 _AT_ONCE = 512  # forecasts of several numbers
@@ -243,18 +243,16 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
     """Return the forecasts that commands make."""
     if isinstance(commands, ForecastColumns):
         return commands.quick or quick_forecasts(ids, *commands.columns[1:])
-    if form := _common_form(commands):
-        return _forecasts_of(ids, commands, form)
+    forms = [*map(_form, commands)]
+    if forms and forms[0] and forms.count(forms[0]) == len(forms):
+        return _forecasts_of(ids, commands, forms[0])
     forecasts = QuickForecasts.none(len(commands))
-    by_form: dict[str, list[int]] = {}
-    for index, command in enumerate(commands):
-        by_form.setdefault(_common_form([command]), []).append(index)
-    for form, indices in by_form.items():
-        if form:
-            read = _forecasts_of([ids[index] for index in indices], [commands[index] for index in indices], form)
-            for column, part in zip(forecasts, read, strict=True):
-                for index, value in zip(indices, part, strict=True):
-                    column[index] = value  # type: ignore[index]
+    for form in filter(None, dict.fromkeys(forms)):
+        indices = [index for index, each in enumerate(forms) if each == form]
+        read = _forecasts_of([ids[index] for index in indices], [commands[index] for index in indices], form)
+        for column, part in zip(forecasts, read, strict=True):
+            for index, value in zip(indices, part, strict=True):
+                column[index] = value  # type: ignore[index]
     return forecasts
 
 
@@ -296,25 +294,21 @@ def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumn
     return ForecastColumns.of_quick(ids, quick, read)
 
 
-def _common_form(commands: Sequence[Any]) -> str:
-    """Return the field that has the numbers of forecasts; empty if some are none, or have several fields or others."""
-    if {*map(type, commands)} != {SubmitForecast}:
+def _form(command: Any) -> str:
+    """Return the field that has the numbers of a forecast; empty if it has several or other fields, or is none."""
+    if type(command) is not SubmitForecast:
         return ""
-    alone = [
-        (each.attestation is each.until is each.points is each.normalized is None)
-        and (each.by is each.reason is each.evidence is each.correlation is each.causation is None)
-        for each in commands
-    ]
-    given = {
-        (each.probabilities is not None, each.cdf is not None, each.quantiles is not None, each.samples is not None)
-        for each in commands
-    }
-    if len(given) > 1 or not all(alone):
+    # one by one, which takes half of the time of `a is b is None`
+    if command.attestation is not None or command.until is not None or command.points is not None:
         return ""
-    fields = [*compress(_MEASURED, *given)]
-    if not fields:
+    if command.normalized is not None or command.by is not None or command.reason is not None:
+        return ""
+    if command.evidence is not None or command.correlation is not None or command.causation is not None:
+        return ""
+    if command.probabilities is None and command.cdf is None and command.quantiles is None and command.samples is None:
         return "probability"
-    return fields[0] if len(fields) == 1 and all(each.probability is None for each in commands) else ""
+    fields = [field for field in _NUMBERS if getattr(command, field) is not None]
+    return fields[0] if len(fields) == 1 else ""
 
 
 def _forecasts_of(ids: Sequence[str], commands: Sequence[Any], field: str) -> QuickForecasts:
@@ -381,14 +375,10 @@ def _chances(field: str, given: Sequence[object], faults: set[int]) -> tuple[lis
 
     Those that may be refused are faults.
     """
-    parts = (read_chances(given[first : first + _AT_ONCE], _are_plain) for first in range(0, len(given), _AT_ONCE))
+    parts = (read_chances(given[first : first + _AT_ONCE], _name_text) for first in range(0, len(given), _AT_ONCE))
     contents, chances = zip(*chain.from_iterable(parts), strict=True)
     faults.update(index for index, each in enumerate(chances) if each is None)
     return [numbers_content(field, content) for content in contents], [*chances]
-
-
-def _are_plain(names: Iterable[str]) -> bool:
-    return all(map(_name_text, names))
 
 
 def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[str], list[Numbers | None]]:

@@ -212,13 +212,19 @@ def forecast_heads(instants: Iterable[object], questions: Iterable[str], partici
     ]
 
 
-def with_numbers(head: str, field: str, units: Sequence[int]) -> str:
-    """Return the JSON of a forecast from its beginning, and the numbers in a field, which are all that is left.
+def with_numbers(events: Iterable[str], numbers: Mapping[int, tuple[str, Sequence[int]]]) -> list[str]:
+    """Return the JSON of forecasts, of which some have only a beginning.
 
-    >>> with_numbers('{"participant":"ada"', "quantiles", [5, 20])
-    '{"participant":"ada","quantiles":[5,20]}'
+    numbers: by index, the field and the numbers that are all that is left of these.
+
+    >>> with_numbers(['{"at":7}', '{"participant":"ada"'], {1: ("quantiles", [5, 20])})
+    ['{"at":7}', '{"participant":"ada","quantiles":[5,20]}']
     """
-    return f'{head},"{field}":{_encode(units).decode()}}}'
+    of = numbers.get
+    return [
+        event if (given := of(index)) is None else f'{event},"{given[0]}":{_encode(given[1]).decode()}}}'
+        for index, event in enumerate(events)
+    ]
 
 
 def stamped(event: str, recorded_at: int) -> str:
