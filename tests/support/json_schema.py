@@ -99,10 +99,14 @@ _plain: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+_referred: dict[tuple[int, str], st.SearchStrategy[Any]] = {}  # by whole schema, which each keeps, and reference
+
+
 def values(schema: Schema, whole: Schema) -> st.SearchStrategy[Any]:
-    """Values that a schema accepts; lists, objects and texts are short."""
+    """Values that a schema accepts; lists, objects and texts are short. Those of a reference are made once."""
     if "$ref" in schema:
-        return st.deferred(lambda: values(_looked_up(schema["$ref"], whole), whole))
+        key = id(whole), schema["$ref"]
+        return _referred.setdefault(key, st.deferred(lambda: values(_looked_up(schema["$ref"], whole), whole)))
     if "anyOf" in schema:
         return st.one_of(*(values(each, whole) for each in schema["anyOf"]))
     if "enum" in schema:

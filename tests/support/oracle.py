@@ -525,26 +525,52 @@ def moment(units: int) -> datetime:
     return datetime(2026, 3, 10, tzinfo=UTC) + timedelta(microseconds=units * UNIT)
 
 
+# Each strategy is made once: one that is made for each draw is validated for each, which takes longer than to draw.
+def _choice(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+_CUTS = _choice(0, 1, 5, 10, 500_000, 10**9, 2 * 10**9, 5 * 10**9, 10**10) | st.integers(0, 10**10)
+_LASTS = _choice(None, None, 0, 1, 2, 5, 20)  # a forecast ends by itself after so many units; 0 is refused
+_HEIGHTS = {edges: st.lists(_CUTS, min_size=edges, max_size=edges) for edges in range(2, 7)}
+_KINDS = _choice("binary", "multiple_choice", "numeric")
+_WHO, _OTHER = _choice(*PEOPLE), _choice(*PEOPLE, "e")
+_SHUFFLES = st.randoms(use_true_random=False)
+_REVEALS = {closes: st.none() | st.integers(1, closes) for closes in range(4, 13)}
+_MADE_AT = {closes: st.lists(st.integers(-2, closes - 1), min_size=4, max_size=14) for closes in _REVEALS}
+_RESTATED_AT = {closes: st.sets(st.integers(-2, closes), max_size=3) for closes in _REVEALS}
+_OPENS = st.none() | st.integers(-1, 1)
+_ENDS = {closes: st.none() | st.integers(1, closes + 3) for closes in _REVEALS}
+_ANSWERS = _choice(*["resolve"] * 5, "revoke", "annul")
+_KNOWN = st.none() | st.integers(0, 14).map(moment)
+_VALUES = _choice("-1", "0", "1", "2.5", "4", "5")
+_OUTCOMES = {"binary": _choice("yes", "no"), "multiple_choice": _choice(*COLOURS)}
+_RULES, _UNITS = _choice(*RELATIVE), _choice("0.01", "1", "5")
+_WEIGHTS = _choice("1", "1", "2", "0.5", "0.000001", "0")
+_HIDDEN = st.none() | _choice("0", "0.25", "1")
+_LEVELS, _SOME = _choice("no_prize", "no_rank", "hidden"), st.lists(_WHO, max_size=2)
+_ORIGINS = st.lists(FIELDS, max_size=2)
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> list[AnyCommand]:
     """Commands, most of which fit: questions of every kind, and contests over them, each at its own pace."""
     names = [f"q{number}" for number in range(draw(st.integers(1, 3)))]
     lasts = [draw(st.integers(4, 12)) for _ in names]
-    openings = [draw(_openings(name, closes)) for name, closes in zip(names, lasts, strict=True)]
-    threads = [draw(_doings(opening, closes)) for opening, closes in zip(openings, lasts, strict=True)]
-    threads += [draw(_contests(f"cup{number}", names)) for number in range(draw(st.integers(1, 2)))]
-    threads += [draw(st.lists(_renamings(), min_size=1, max_size=4))] * draw(st.booleans())
+    openings = [_opening(draw, name, closes) for name, closes in zip(names, lasts, strict=True)]
+    threads = [_doings(draw, opening, closes) for opening, closes in zip(openings, lasts, strict=True)]
+    threads += [_contest(draw, f"cup{number}", names) for number in range(draw(st.integers(1, 2)))]
+    threads += [[_renaming(draw) for _ in range(draw(st.integers(1, 4)))]] * draw(st.booleans())
     turns = [number for number, thread in enumerate(threads) for _ in thread]
-    draw(st.randoms(use_true_random=False)).shuffle(turns)
+    draw(_SHUFFLES).shuffle(turns)
     rests = [iter(thread) for thread in threads]
     made = [*openings, *(next(rests[turn]) for turn in turns)]
-    return with_origins(made, draw(st.lists(FIELDS, max_size=2)), draw(st.integers(1, 4)))
+    return with_origins(made, draw(_ORIGINS), draw(st.integers(1, 4)))
 
 
-@st.composite
-def _openings(draw: st.DrawFn, name: str, closes: int) -> commands.OpenQuestion:
-    reveals = draw(st.none() | st.integers(1, closes))
-    kind = draw(st.sampled_from(["binary", "multiple_choice", "numeric"]))
+def _opening(draw: st.DrawFn, name: str, closes: int) -> commands.OpenQuestion:
+    reveals = draw(_REVEALS[closes])
+    kind = draw(_KINDS)
     opened = commands.OpenQuestion(
         at=moment(-9),
         question=name,
@@ -562,62 +588,61 @@ def _openings(draw: st.DrawFn, name: str, closes: int) -> commands.OpenQuestion:
     return opened
 
 
-@st.composite
 def _doings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> list[AnyCommand]:
     """Forecasts and withdrawals in order of time, other times, an early close recorded when due or later, and answers.
 
     Between the last forecasts the close can be later, so that some are accepted only because of that.
     """
-    instants = draw(st.lists(st.integers(-2, closes - 1), min_size=4, max_size=14))
-    made = [draw(_statements(opened, at)) for at in sorted(instants)]
+    made = [_statement(draw, opened, at) for at in sorted(draw(_MADE_AT[closes]))]
     for _ in range(draw(st.integers(0, 2))):
-        made.insert(draw(st.integers(0, len(made))), draw(_reschedulings(opened, closes)))
+        made.insert(draw(st.integers(0, len(made))), _rescheduling(draw, opened, closes))
     if draw(st.integers(0, 2)) == 0:
         close = commands.CloseQuestion(at=moment(draw(st.integers(1, closes))), question=opened.question)
         made.insert(draw(st.integers(0, len(made))), close)
     if draw(st.booleans()):
-        made.insert(draw(st.integers(0, len(made))), draw(_restatements(opened, closes)))
-    # forecasts again, once revoked
-    after = st.one_of(*[_answers(opened)] * 4, _statements(opened, closes - 1), _restatements(opened, closes))
-    return [*made, *draw(st.lists(after, min_size=1, max_size=5))]
+        made.insert(draw(st.integers(0, len(made))), _restatement(draw, opened, closes))
+    return [*made, *(_after(draw, opened, closes) for _ in range(draw(st.integers(1, 5))))]
 
 
-@st.composite
-def _reschedulings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RescheduleQuestion:
+def _after(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> AnyCommand:
+    """An answer, or a forecast again once it is revoked."""
+    told = draw(st.integers(0, 3))
+    if told < 2:
+        return _answer(draw, opened)
+    return _statement(draw, opened, closes - 1) if told == 2 else _restatement(draw, opened, closes)
+
+
+def _rescheduling(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RescheduleQuestion:
     """Other times, most of them in order."""
-    opens = draw(st.none() | st.integers(-1, 1))
-    ends = draw(st.integers(1, closes + 3) if opens is None else st.none() | st.integers(1, closes + 3))
-    reveals = draw(st.none() | st.integers(1, closes))
+    opens = draw(_OPENS)
+    ends = draw(st.integers(1, closes + 3) if opens is None else _ENDS[closes])
+    reveals = draw(_REVEALS[closes])
     times = {"opens_at": opens, "closes_at": ends, "reveals_at": reveals}
     given: dict[str, Any] = {name: moment(at) for name, at in times.items() if at is not None}
     return commands.RescheduleQuestion(at=moment(draw(st.integers(-2, closes))), question=opened.question, **given)
 
 
-@st.composite
-def _statements(draw: st.DrawFn, opened: commands.OpenQuestion, at: int) -> AnyCommand:
-    who = draw(st.sampled_from(PEOPLE))
+def _statement(draw: st.DrawFn, opened: commands.OpenQuestion, at: int) -> AnyCommand:
+    who = draw(_WHO)
     if draw(st.integers(0, 4)) == 0:
         return commands.WithdrawForecast(at=moment(at), question=opened.question, participant=who)
-    return draw(_forecasts(opened, who, at))
+    return _forecast(draw, opened, who, at)
 
 
-@st.composite
-def _restatements(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RestateForecasts:
+def _restatement(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> commands.RestateForecasts:
     """What somebody forecast, as it is found later: nothing, or forecasts in order of time, most of them before the
     close.
     """
-    who, instants = draw(st.sampled_from(PEOPLE)), draw(st.sets(st.integers(-2, closes), max_size=3))
-    made = [restated(draw(_forecasts(opened, who, at))) for at in sorted(instants)]
+    who, instants = draw(_WHO), draw(_RESTATED_AT[closes])
+    made = [restated(_forecast(draw, opened, who, at)) for at in sorted(instants)]
     return commands.RestateForecasts(
         at=moment(51), question=opened.question, participant=who, forecasts=tuple(made), reason="found later"
     )
 
 
-@st.composite
-def _renamings(draw: st.DrawFn) -> commands.RenameParticipant:
+def _renaming(draw: st.DrawFn) -> commands.RenameParticipant:
     """Another id of somebody, who may exist; some are refused."""
-    who, other = draw(st.sampled_from(PEOPLE)), draw(st.sampled_from((*PEOPLE, "e")))
-    return commands.RenameParticipant(at=moment(30), participant=who, to=other, reason="one person")
+    return commands.RenameParticipant(at=moment(30), participant=draw(_WHO), to=draw(_OTHER), reason="one person")
 
 
 def restated(command: commands.SubmitForecast) -> commands.RestatedForecast:
@@ -626,59 +651,52 @@ def restated(command: commands.SubmitForecast) -> commands.RestatedForecast:
     return commands.RestatedForecast(**{name: getattr(command, name) for name in names})
 
 
-@st.composite
-def _forecasts(draw: st.DrawFn, opened: commands.OpenQuestion, who: str, at: int) -> commands.SubmitForecast:
-    cuts = st.sampled_from([0, 1, 5, 10, 500_000, 10**9, 2 * 10**9, 5 * 10**9, 10**10]) | st.integers(0, 10**10)
-    lasts = draw(st.sampled_from([None, None, 0, 1, 2, 5, 20]))  # ends by itself after so many units; 0 is refused
+def _forecast(draw: st.DrawFn, opened: commands.OpenQuestion, who: str, at: int) -> commands.SubmitForecast:
+    lasts = draw(_LASTS)
     until = None if lasts is None else moment(at + lasts)
     made = commands.SubmitForecast(at=moment(at), question=opened.question, participant=who, until=until)
     if opened.kind == "binary":
-        return msgspec.structs.replace(made, probability=Decimal(draw(cuts) // 10).scaleb(-9))
+        return msgspec.structs.replace(made, probability=Decimal(draw(_CUTS) // 10).scaleb(-9))
     if opened.range is None:
-        first, second = sorted(draw(st.tuples(cuts, cuts)))
+        first, second = sorted((draw(_CUTS), draw(_CUTS)))
         parts = (first // 10, second // 10 - first // 10, 10**9 - second // 10)
         chances = {name: Decimal(part).scaleb(-9) for name, part in zip(COLOURS, parts, strict=True)}
         return msgspec.structs.replace(made, probabilities=chances)
-    edges = (opened.range.bins or 0) + 1
-    heights = sorted(draw(st.lists(cuts, min_size=edges, max_size=edges)))
+    heights = sorted(draw(_HEIGHTS[(opened.range.bins or 0) + 1]))
     heights[0] *= opened.range.open_lower
     heights[-1] = heights[-1] if opened.range.open_upper else 10**10
     return msgspec.structs.replace(made, cdf=tuple(Decimal(height).scaleb(-10) for height in heights))
 
 
-@st.composite
-def _answers(draw: st.DrawFn, opened: commands.OpenQuestion) -> AnyCommand:
+def _answer(draw: st.DrawFn, opened: commands.OpenQuestion) -> AnyCommand:
     question, at = opened.question, moment(50)
-    move = draw(st.sampled_from(["resolve"] * 5 + ["revoke", "annul"]))
+    move = draw(_ANSWERS)
     if move == "revoke":
         return commands.RevokeResolution(at=at, question=question, reason="misread")
     if move == "annul":
         return commands.AnnulQuestion(at=at, question=question, reason="no source")
-    known = draw(st.none() | st.integers(0, 14).map(moment))
-    resolved = commands.ResolveQuestion(at=at, question=question, known_at=known)
+    resolved = commands.ResolveQuestion(at=at, question=question, known_at=draw(_KNOWN))
     if opened.range is not None:
-        return msgspec.structs.replace(resolved, value=draw(st.sampled_from(["-1", "0", "1", "2.5", "4", "5"])))
-    return msgspec.structs.replace(resolved, outcome=draw(st.sampled_from(opened.outcomes or ("yes", "no"))))
+        return msgspec.structs.replace(resolved, value=draw(_VALUES))
+    return msgspec.structs.replace(resolved, outcome=draw(_OUTCOMES[opened.kind]))
 
 
-@st.composite
-def _contests(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyCommand]:
+def _contest(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyCommand]:
     """A contest over some of the questions; now and then frozen, perhaps before all is known."""
     at = moment(60)
-    unit = draw(st.sampled_from(["0.01", "1", "5"]))
+    unit = draw(_UNITS)
     requests: list[AnyCommand] = [
-        commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RELATIVE)), pool=100, payable_unit=unit)
+        commands.OpenContest(at=at, contest=contest, rules=draw(_RULES), pool=100, payable_unit=unit)
     ]
     for name in names:
-        weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001", "0"]))
-        hidden = draw(st.none() | st.sampled_from(["0", "0.25", "1"]))
+        weight = draw(_WEIGHTS)
+        hidden = draw(_HIDDEN)
         added = commands.AddQuestion(at=at, contest=contest, question=name, weight=weight)
         # If the first is refused, the second is accepted.
         requests += [msgspec.structs.replace(added, hidden_coverage_weight=hidden), added]
-    for who in draw(st.lists(st.sampled_from(PEOPLE), max_size=2)):
-        level = draw(st.sampled_from(["no_prize", "no_rank", "hidden"]))
+    for who in draw(_SOME):
         excluded = commands.ExcludeParticipant(at=at, contest=contest, participant=who, level="hidden", reason="staff")
-        requests.append(msgspec.structs.replace(excluded, level=level))
+        requests.append(msgspec.structs.replace(excluded, level=draw(_LEVELS)))
     if draw(st.integers(0, 3)) == 0:
         requests.append(commands.FinalizeContest(at=at, contest=contest))
     return requests
