@@ -14,7 +14,14 @@ from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, LEVELS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.boards.estimates import near_power, near_square
 from forecast_ledger.projections.boards.totals import ParticipantSums, Tally, codes_of, participant_sums, score_labels
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, int64_array, run_starts
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Int64Array,
+    distinct,
+    int64_array,
+    run_lengths,
+    run_starts,
+)
 from forecast_ledger.projections.core.estimates import Estimated, Floats
 from forecast_ledger.projections.core.late_fractions import quotient, round_to_units
 from forecast_ledger.projections.core.number_texts import decimal_texts
@@ -31,6 +38,7 @@ CONSENSUS, REFERENCE, NOT_BEST, TOO_FEW = "consensus", "reference", "not_best", 
 EXCLUDED = ("", *LEVELS, CONSENSUS, REFERENCE, NOT_BEST, TOO_FEW)
 _EXCLUDED = {reason: number for number, reason in enumerate(EXCLUDED)}
 _UNRANKED = [_EXCLUDED[reason] for reason in ("no_rank", CONSENSUS, REFERENCE, TOO_FEW)]
+_IS_RANKED = np.array([number not in (*_UNRANKED, _EXCLUDED[NOT_BEST]) for number in _EXCLUDED.values()])
 
 
 class BoardRow(NamedTuple):
@@ -500,9 +508,9 @@ def _mark_others(
 def _ranks(contest: Int64Array, first: BoolArray, excluded: Int64Array) -> Int64Array:
     """Return the rank of each row, in order; 0 without one. first: whether it is the first of equal rows."""
     ranks, equal = np.zeros(len(contest), np.int64), np.cumsum(first, dtype=np.int64)
-    ranked = np.flatnonzero(~np.isin(excluded, [*_UNRANKED, _EXCLUDED[NOT_BEST]]))
+    ranked = np.flatnonzero(_IS_RANKED[excluded])
     starts = run_starts(contest[ranked])
-    place = np.arange(len(ranked)) - np.repeat(starts, np.diff(starts, append=len(ranked))) + 1
+    place = np.arange(len(ranked)) - np.repeat(starts, run_lengths(starts, len(ranked))) + 1
     runs = run_starts(equal[ranked])
-    ranks[ranked] = np.repeat(place[runs], np.diff(runs, append=len(ranked)))
+    ranks[ranked] = np.repeat(place[runs], run_lengths(runs, len(ranked)))
     return ranks

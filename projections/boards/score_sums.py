@@ -22,6 +22,7 @@ from forecast_ledger.projections.core.arrays import (
     index_where,
     int64_array,
     largest,
+    run_lengths,
     run_starts,
     spread,
     stable_order,
@@ -87,7 +88,7 @@ def _have_few(key: Int64Array, rate_count: int) -> BoolArray:
     """
     owner = key // rate_count
     starts = run_starts(owner)
-    counts = np.diff(starts, append=len(key))
+    counts = run_lengths(starts, len(key))
     some = np.arange(min(2 * FEW, int(counts.max(initial=0))))
     first = np.sort(key[np.minimum(starts[:, None] + some, (starts + counts - 1)[:, None])], axis=1)
     few = (first[:, 1:] != first[:, :-1]).sum(axis=1) < FEW

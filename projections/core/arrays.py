@@ -79,6 +79,7 @@ class Codes:
 
 _DIGIT = 16  # bits of a key that NumPy sorts by counting
 _FEW, _MANY = 512, 4096  # fewer keys are sorted faster by comparison; as many are worth a part of their own
+_SHORT = 32  # rows; Python compares as many faster than NumPy
 
 
 def run_starts(*keys: Int64Array) -> Int64Array:
@@ -97,9 +98,24 @@ def run_starts(*keys: Int64Array) -> Int64Array:
     return begins.nonzero()[0]
 
 
+def run_lengths(starts: Int64Array, rows: int) -> Int64Array:
+    """Return how many of all rows each run has, shape (m,); starts, shape (m,), increasing: where each begins.
+
+    >>> run_lengths(np.array([0, 2, 3]), 7).tolist()
+    [2, 1, 4]
+    """
+    lengths = np.empty_like(starts)
+    lengths[:-1] = starts[1:]
+    lengths[-1:] = rows
+    lengths -= starts
+    return lengths
+
+
 def largest(column: Int64Array) -> int:
     """Return the largest absolute value in a column; 0 if it is empty."""
-    return max(int(column.max(initial=0)), -int(column.min(initial=0)))
+    if len(column) < _SHORT:
+        return max(map(abs, column.tolist()), default=0)
+    return max(int(column.max()), -int(column.min()))
 
 
 class Totals(NamedTuple):
@@ -114,9 +130,7 @@ class Totals(NamedTuple):
     @classmethod
     def of_runs(cls, starts: Int64Array, rows: int) -> Self:
         """Return the totals of runs of rows; starts, shape (m,), increasing from 0: where each begins."""
-        counts = np.empty_like(starts)
-        np.subtract(starts[1:], starts[:-1], out=counts[:-1])
-        counts[-1:] = rows - starts[-1:]
+        counts = run_lengths(starts, rows)
         return cls(np.arange(len(starts)).repeat(counts), counts)
 
     def of(self, column: Int64Array) -> Int64Array:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, largest
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, Totals, largest, run_lengths
 from forecast_ledger.projections.core.late_fractions import BITS, bounds_of, comparable, quotient, round_to_units
 from forecast_ledger.projections.core.powers import QUANTUM, ln_fixed, log2_fixed, log10_fixed
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
@@ -190,7 +190,7 @@ class Estimated(NamedTuple):
         >>> [column.tolist() for column in shares.apportioned(np.array([0, 3]), np.array([100, 7]))]
         [[34, 33, 33, 0], [False, True]]
         """
-        run, sizes = _runs(starts, len(self.values)), np.diff(starts, append=len(self.values))
+        run, sizes = _runs(starts, len(self.values)), run_lengths(starts, len(self.values))
         counts = np.where(np.maximum.reduceat(self.values + self.guards, starts) > 0, counts, 0)
         quota = self.values * counts[run]
         with np.errstate(invalid="ignore"):  # a guard may be infinite, and there may be no units
@@ -235,7 +235,7 @@ class Estimated(NamedTuple):
         low, high = part[order] * limits.size + place  # of a later part, both are larger
         first[1:] = low[1:] > np.maximum.accumulate(high)[:-1]
         begins = np.flatnonzero(first)
-        sizes = np.diff(begins, append=len(order))
+        sizes = run_lengths(begins, len(order))
         doubtful = (sizes > 1) & (np.maximum.reduceat(self.guards[order], begins) > 0)
         numbers = self.exact(order[np.repeat(doubtful, sizes)]) if doubtful.any() else []
         used = 0
@@ -252,7 +252,7 @@ class Estimated(NamedTuple):
 
 def _runs(starts: Int64Array, count: int) -> Int64Array:
     """Return the index of the run of each number."""
-    return np.repeat(np.arange(len(starts)), np.diff(starts, append=count))
+    return np.repeat(np.arange(len(starts)), run_lengths(starts, count))
 
 
 def _estimate(number: Fraction) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from forecast_ledger.projections.core.arrays import Int64Array, Totals, largest
+from forecast_ledger.projections.core.arrays import Int64Array, Totals, largest, run_lengths
 
 WORD_BITS = 36
 _MASK = (1 << WORD_BITS) - 1
@@ -201,7 +201,7 @@ def bounded_quotient_sums(
     >>> [(high - low, 7 * low < 1 << QUOTIENT_BITS < 7 * high) for low, high in bounds]
     [(7, True)]
     """
-    limbs, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows)).tolist()
+    limbs, counts = _floored_sums(numbers, rates, which, rows, starts), run_lengths(starts, len(rows)).tolist()
     totals = [sum(limb << _LIMB_BITS * index for index, limb in enumerate(run)) for run in limbs.T.tolist()]
     return [(total - count, total + count + 1) for total, count in zip(totals, counts, strict=True)]
 
@@ -231,7 +231,7 @@ class BoundedSums(NamedTuple):
         """
         if not len(starts):
             return BoundedSums(self.low[starts], starts)
-        longest, last = int(np.diff(starts, append=len(order)).max()), self.low[:, -1]
+        longest, last = int(run_lengths(starts, len(order)).max()), self.low[:, -1]
         if max(int(last.max()), ~int(last.min())) * longest >> _LAST_BITS + 9:
             raise OverflowError("a sum is too large for its words")
         low = np.add.reduceat(self.low[order], starts, axis=0)
@@ -255,7 +255,7 @@ def wide_quotient_sums(
     >>> high - low, 3 * low < 2 << QUOTIENT_BITS < 3 * high
     (5, True)
     """
-    kept, counts = _floored_sums(numbers, rates, which, rows, starts), np.diff(starts, append=len(rows))
+    kept, counts = _floored_sums(numbers, rates, which, rows, starts), run_lengths(starts, len(rows))
     last = kept[-1]
     for limb in kept[-2 : 2 * WORDS - 3 : -1]:
         if len(last) and max(int(last.max()), ~int(last.min())) >> _LAST_BITS - _LIMB_BITS:

@@ -161,15 +161,15 @@ class Forecasts:
 
         as_of: one log position, or one for each question.
         """
-        counts = self.counts(questions)
-        number = np.repeat(np.arange(len(questions)), counts)
-        begins = np.searchsorted(self.question, questions)
+        begins = self.question.searchsorted(questions)
+        counts = self.question.searchsorted(questions, "right") - begins
+        number = np.arange(len(questions)).repeat(counts)
         first = int(begins[0]) if len(begins) else 0
         index: Int64Array | slice = slice(first, first + len(number))
         if (begins[1:] != begins[:-1] + counts[:-1]).any():
             index = np.arange(len(number)) + (begins - (np.cumsum(counts) - counts))[number]
         rows = replace(self.rows(index), question=number)
-        last = np.broadcast_to(as_of, len(questions))
+        last = np.full(len(questions), as_of)
         if len(number) and not self.renames and rows.position.max() <= last.min() and last.max() < rows.retracted.min():
             return rows
         last = last[number]

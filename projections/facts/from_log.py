@@ -15,7 +15,14 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVE
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import (
+    BoolArray,
+    Int64Array,
+    int64_array,
+    run_lengths,
+    run_starts,
+    stable_order,
+)
 from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
     Contest,
@@ -392,7 +399,7 @@ def _by_question(forecasts: Forecasts) -> Forecasts:
     """Return forecasts question after question, each in log order."""
     starts = run_starts(forecasts.question)
     order = stable_order(forecasts.question[starts])
-    lengths = np.diff(starts, append=len(forecasts.question))[order]
+    lengths = run_lengths(starts, len(forecasts.question))[order]
     rows = np.arange(len(forecasts.question)) + np.repeat(starts[order] - (np.cumsum(lengths) - lengths), lengths)
     ordered = forecasts if (order[1:] > order[:-1]).all() else forecasts.rows(rows)
     question, position = ordered.question, ordered.position

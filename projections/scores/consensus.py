@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.projections.core.arrays import Int64Array, index_where, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import Int64Array, index_where, run_lengths, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE, Facts, Forecasts, Intervals, Status
 from forecast_ledger.projections.scores.sampling import chunks, shifts
@@ -185,7 +185,7 @@ def _at_once(
     value, starts = key & _VALUE, run_starts(key >> VALUE_BITS)
     begins = ordered.begins[first[stable_order(rows.group[first])]]
     count, columns = np.zeros_like(ordered.instant), []
-    count[begins] = np.diff(starts, append=len(key))
+    count[begins] = run_lengths(starts, len(key))
     for index in indices_of(count[begins]):
         columns.append(np.zeros_like(count))
         columns[-1][begins] = value[starts + index]

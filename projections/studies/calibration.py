@@ -17,7 +17,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Sample
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, run_starts
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct, run_lengths, run_starts
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.range_kernels import Numbers
@@ -145,7 +145,7 @@ def clustered_bins(sample: Sample, cluster: Int64Array) -> Iterator[tuple[brier.
     bin_of_row = sample.owner * last + np.searchsorted(np.array(brier.DECILES[1:-1]), sample.probability, "right")
     order = np.lexsort((cluster, bin_of_row))
     starts = np.union1d(run_starts(bin_of_row[order]), run_starts(cluster[order]))
-    sizes = np.diff(starts, append=len(order))
+    sizes = run_lengths(starts, len(order))
     rows = zip(bin_of_row[order][starts].tolist(), sizes.tolist(), strict=True)
     sizes_by_bin = {key: [size for _, size in group] for key, group in groupby(rows, itemgetter(0))}
     for each in brier.calibration_bins(brier.sums_of(sample)):

@@ -58,10 +58,17 @@ def units_of(rules: RuleSet, scored: ContestScores) -> Units:
         cluster, counts = _clusters(scored, counted.tolist(), field)
         clusters.append(cluster + sum(map(sum, strata)))
         strata.append(counts)
-    units, which = np.unique(np.stack(clusters), axis=1, return_inverse=True)
+    key = clusters[0]
+    for cluster in clusters[1:]:
+        key = key * sum(map(sum, strata)) + cluster
+    units, which = distinct(key)
+    member = np.empty_like(units)
+    member[which] = np.arange(len(which))
     unit = np.full(len(scored.questions.answers), -1)
-    unit[counted] = which.reshape(-1)
-    return Units(unit, units, [each for counts in strata for each in counts], [*map(sum, strata)])
+    unit[counted] = which
+    return Units(
+        unit, np.stack(clusters)[:, member], [each for counts in strata for each in counts], [*map(sum, strata)]
+    )
 
 
 def _clusters(scored: ContestScores, counted: list[int], field: str) -> tuple[Int64Array, list[int]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_lengths, run_starts
 from forecast_ledger.projections.studies.resampling import chances, ends
 
 MOST_DRAWS = (
@@ -109,7 +109,7 @@ class _Distinct(NamedTuple):
     @classmethod
     def of(cls, forecasts: Forecasts) -> "_Distinct":
         starts = run_starts(forecasts.probability)
-        counts = np.diff(starts, append=len(forecasts.probability)).tolist()
+        counts = run_lengths(starts, len(forecasts.probability)).tolist()
         happened = np.add.reduceat(forecasts.happened.astype(np.int64), starts).tolist()
         return cls(forecasts, starts, forecasts.probability[starts].tolist(), counts, (*happened,))
 

@@ -26,6 +26,7 @@ from forecast_ledger.projections.core.arrays import (
     Int64Array,
     distinct,
     int64_array,
+    run_lengths,
     run_starts,
     stable_order,
 )
@@ -243,7 +244,7 @@ def _effects(fitted: _Fitted) -> Iterator[QuestionEffect]:
     order = stable_order(part.cells.question)
     starts = run_starts(part.cells.question[order])
     sums = np.add.reduceat(np.array(part.cells.score, object)[order], starts).tolist()
-    counts = np.diff(starts, append=len(order)).tolist()
+    counts = run_lengths(starts, len(order)).tolist()
     for code, total, count in zip(part.cells.question[order][starts].tolist(), sums, counts, strict=True):
         effect = fitted.points(part.effects[code], part.denominator, part.off)
         mean = fitted.points(total, count, fitted.rounding)

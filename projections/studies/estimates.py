@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_lengths, run_starts
 from forecast_ledger.projections.core.estimates import PRODUCT, Floats, floats
 
 _ROUNDING = 2.0**-51  # of a number: more than what a rounding errs by
@@ -111,7 +111,7 @@ def turned_sums(difference: Floats, size: Floats, begins: Int64Array, times: Int
     (u, b).
     """
     count = difference.shape[1]
-    most = np.diff(begins, append=count) @ np.abs(times)
+    most = run_lengths(begins, count) @ np.abs(times)
     share = _INPUT + (count + len(times) + 8) * _ROUNDING
     return Near(np.add.reduceat(difference, begins, axis=1) @ floats(times), size * (most.max(initial=0) * share))
 

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.leaderboard import TOTALS
 from forecast_ledger.projections.boards.totals import missing_scores
-from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.arrays import (
+    Int64Array,
+    distinct,
+    int64_array,
+    run_lengths,
+    run_starts,
+    stable_order,
+)
 from forecast_ledger.projections.core.columns import round_to_points
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, lower_is_better
@@ -187,7 +194,7 @@ def _question_scores(
     questions, (order, alike) = scored.questions, _in_order(rules, scored)
     rows = scored.rows.rows(order)
     starts = run_starts(rows.question)
-    counts = np.diff(starts, append=len(order))
+    counts = run_lengths(starts, len(order))
     middles = (_exact(rules, questions, rows.rows(starts + at)) for at in (counts // 2, (counts - 1) // 2))
     kept = np.flatnonzero(np.isin(rows.participant, int64_array(shown)))
     if only is not None:
