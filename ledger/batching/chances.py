@@ -30,14 +30,10 @@ class Chances(Struct, frozen=True, gc=False):
 
 
 class Choices(NamedTuple):
-    """The outcomes of a question of multiple choice, in its order."""
+    """The outcomes of a question of multiple choice, in its order. field: of a forecast that has its numbers."""
 
     outcomes: tuple[str, ...]
-
-    @property
-    def field(self) -> str:
-        """The field of a forecast that has its numbers."""
-        return "probabilities"
+    field: str = "probabilities"
 
     def units(self, given: object) -> Sequence[int] | None:
         """Return the probabilities of a forecast in the order of the question; None if it may refuse them.

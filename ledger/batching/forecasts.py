@@ -234,7 +234,7 @@ _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _NUMBERS = ("probability", "probabilities", "cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
 _encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[Any]).decode
-_AT_ONCE = 512  # forecasts of several numbers
+_AT_ONCE = 192  # forecasts of several numbers; the numbers of more leave the caches of a processor
 _MANY = 64  # instants or probabilities are worth the import of NumPy
 _MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 

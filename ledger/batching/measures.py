@@ -147,13 +147,13 @@ class Takes(NamedTuple):
         """
         if type(given) is not Measures:
             return None
+        field, many, decimals, (least, below), (above, most) = self
         units = given.units
-        if given.field != self.field or len(units) != self.many or given.decimals > self.decimals:
+        if given.field != field or len(units) != many or given.decimals > decimals:
             return None
-        if given.decimals < self.decimals:
-            factor = 10 ** (self.decimals - given.decimals)
+        if given.decimals < decimals:
+            factor = 10 ** (decimals - given.decimals)
             units = [each * factor for each in units]
-        (least, below), (above, most) = self.first, self.last
         return units if least <= units[0] <= below and above <= units[-1] <= most else None
 
 
