@@ -133,6 +133,8 @@ def first_alike(facts: Facts, names: Sequence[str]) -> list[str]:
     first: dict[tuple[object, ...], str] = {}
     questions = [frozenset(facts.contests[name].entries) for name in names]
     counts, like = Counter(questions), []
+    if len(counts) == len(names):
+        return [*names]
     for name, codes in zip(names, questions, strict=True):
         contest, key = facts.contests[name], tuple[object, ...]([codes])
         if counts[codes] > 1:

@@ -453,6 +453,8 @@ def _exclusions(facts: Facts, standings: Standings) -> Int64Array:
     consensus, people = len(codes), len(codes) + len(REFERENCE_ROWS)
     keys, levels = list[int](), list[int]()
     for number, contest in enumerate(standings.contests):
+        if not (contest.levels or contest.enrolments):
+            continue
         bots = () if rules.bot_level == "none" else (who for who, each in contest.enrolments.items() if each.bot)
         for who in {**dict.fromkeys(contest.levels), **dict.fromkeys(bots)}:
             if who in codes and (level := contest.level_of(who)) is not None:

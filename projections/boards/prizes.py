@@ -61,16 +61,14 @@ def divide_pools(boards: Boards) -> Shares:
     parts, certain = estimated.apportioned(starts, counts)
     certain &= (counts < _MOST_UNITS) & (not rules.least_prize_micros)
     certain[np.searchsorted(starts, doubtful, "right") - 1] = False
-    ends = [*starts[1:].tolist(), len(paid)]
-    for number, begin, end, is_certain in zip(contests, starts.tolist(), ends, certain.tolist(), strict=True):
-        if is_certain:
-            share, unit = near[begin:end].tolist(), boards.contests[number].opened.payable_unit
-            prize = [part * unit for part in parts[begin:end].tolist()]
-        else:
-            every = divide_pool(boards.contests[number], boards.rows_of(number))
-            share, prize = [each.share for each in every], [each.prize for each in every]
-        for row, *both in zip(paid[begin:end].tolist(), share, prize, strict=True):
-            shares.share[row], shares.prize[row] = both
+    units = [boards.contests[number].opened.payable_unit for number in boards.contest[paid].tolist()]
+    for row, share, part, unit in zip(paid.tolist(), near.tolist(), parts.tolist(), units, strict=True):
+        shares.share[row], shares.prize[row] = share, part * unit
+    ends = np.append(starts[1:], len(paid))
+    for index in np.flatnonzero(~certain).tolist():
+        every = divide_pool(boards.contests[contests[index]], boards.rows_of(contests[index]))
+        for row, prize in zip(paid[starts[index] : ends[index]].tolist(), every, strict=True):
+            shares.share[row], shares.prize[row] = prize.share, prize.prize
     return shares
 
 

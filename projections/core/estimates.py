@@ -54,9 +54,10 @@ def estimate_products(numbers: WideInt, factors: Sequence[tuple[int, int]], whic
     """
     wide, scale = numbers.carried(), np.array([above / below for above, below in factors], np.float64)
     below = wide.high < 0
-    size = WideInt(*(np.where(below, -word, word) for word in wide)).carried()
+    signed = below.any()
+    size = WideInt(*(np.where(below, -word, word) for word in wide)).carried() if signed else wide
     value = (size.high * 2.0 ** (2 * WORD_BITS) + (size.middle * 2.0**WORD_BITS + size.low)) * scale[which]
-    return np.where(below, -value, value)  # there are five roundings, each of 2^-53 at most
+    return np.where(below, -value, value) if signed else value  # there are five roundings, each of 2^-53 at most
 
 
 def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int64Array) -> Int64Array | list[int]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.arrays import Int64Array, Totals, distinct, run_starts, stable_order
-from forecast_ledger.projections.core.columns import POINTS
+from forecast_ledger.projections.core.arrays import Int64Array, Totals, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.columns import POINTS, round_to_points
 from forecast_ledger.projections.core.estimates import multiply_and_round
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -255,11 +255,14 @@ def covered_shares(
     return Quotients(numerators.carried(), [Fraction(group.common * WEIGHT) for group in groups], group_of)
 
 
-def attainable_shares(questions: Questions) -> list[Fraction]:
-    """Return, for each question, the coverage of a forecast that stands from the opening until scored time ends."""
+def attainable_shares(questions: Questions) -> Int64Array:
+    """Return the coverage of a forecast that stands from the opening until scored time ends, of each question, in 1e-9.
+
+    It is rounded half-even.
+    """
     groups, group_of, _ = questions.groups
-    shares = [group.attainable for group in groups]
-    return [shares[index] for index in group_of.tolist()]
+    shares: Int64Array = int64_array([round_to_points(group.attainable) for group in groups])[group_of]
+    return shares
 
 
 def divisor(rules: RuleSet, per_point: Fraction, group: QuestionGroup, covered: int, fine: int) -> Fraction:

@@ -86,7 +86,7 @@ def reviews(  # noqa: PLR0913 - the arguments with a default are keywords
     order of what they gained times their weight, then of their ids; those that the rules leave out come last.
     """
     questions, sign = scored.questions, -1 if lower_is_better(rules) else 1
-    attainable = [round_to_points(share) for share in time_weighted.attainable_shares(questions)]
+    attainable = time_weighted.attainable_shares(questions).tolist()
     among = {*(participants if compared is None else compared)}
     chosen = None if only is None else {*chain.from_iterable(only.values())}
     scored_questions = [*_question_scores(rules, _among(scored, among, chosen), participants, only)]

@@ -332,11 +332,7 @@ _JOURNAL = schema("""
 
 def journal_values(analysis: Analysis) -> list[Values]:
     """One row for each posting; the amounts are Python integers, because they may need more than 64 bits."""
-    rows = [
-        [posting.position, posting.account, posting.contest, posting.participant, posting.amount]
-        for posting in _postings(analysis.facts)
-    ]
-    return columns_of_rows(rows, _JOURNAL.columns)
+    return columns_of_rows([*_postings(analysis.facts)], _JOURNAL.columns)
 
 
 _TRIAL_BALANCE = schema("""

@@ -23,7 +23,6 @@ from forecast_ledger.projections.core.columns import (
     columns_of_rows,
     join_numbers,
     none_where_negative,
-    round_to_points,
 )
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -183,14 +182,13 @@ def scores_values(analysis: Analysis) -> list[Values]:
         questions, rows = group.questions, group.rows
         score = time_weighted.points(group.rules, questions, rows)
         share = time_weighted.coverages(questions, rows)
-        most = int64_array([round_to_points(share) for share in time_weighted.attainable_shares(questions)])
         codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
             rows.participant,
             score.published(),
             share.published(),
-            most[rows.question],
+            time_weighted.attainable_shares(questions)[rows.question],
             _contributions(questions, rows.question, rows.numerator),
             _denominators(questions, rows.question, score),
         ))  # fmt: skip
