@@ -435,7 +435,7 @@ def test_memory_is_in_proportion_to_a_file(
     assert not list(tmp_path.glob("new.db*")) or made_of is of_a_hub
 
 
-SCHEMAS = {
+SCHEMAS = {  # a value of 68 MB is longer than a row may be
     "endless view": """
         ALTER TABLE events RENAME TO other;
         CREATE VIEW events AS WITH RECURSIVE n(position) AS (SELECT 1 UNION ALL SELECT position + 1 FROM n)
@@ -445,7 +445,7 @@ SCHEMAS = {
         ALTER TABLE events RENAME TO other; CREATE VIEW EVENTS AS SELECT * FROM other;
     """,
     "generated column": """
-        CREATE TABLE forged (position INTEGER PRIMARY KEY, row TEXT GENERATED ALWAYS AS (hex(zeroblob(150000000))));
+        CREATE TABLE forged (position INTEGER PRIMARY KEY, row TEXT GENERATED ALWAYS AS (hex(zeroblob(34000000))));
         INSERT INTO forged (position) SELECT position FROM events;
         DROP TABLE events; ALTER TABLE forged RENAME TO events;
     """,
@@ -453,14 +453,14 @@ SCHEMAS = {
         CREATE VIRTUAL TABLE forged USING fts5(position, row);
         DROP TABLE events; ALTER TABLE forged RENAME TO events;
     """,
-    "long value": "UPDATE events SET row = hex(zeroblob(40000000)) WHERE position = 2",
+    "long value": "UPDATE events SET row = hex(zeroblob(34000000)) WHERE position = 2",
     "endless manifest": """
         DROP TABLE manifest; CREATE VIEW manifest AS WITH RECURSIVE n(manifest) AS (SELECT 1 UNION ALL
         SELECT manifest + 1 FROM n) SELECT max(manifest) AS manifest FROM n;
     """,
     "long manifest": "UPDATE manifest SET manifest = manifest || hex(zeroblob(2000000))",
     "generated manifest": """
-        DROP TABLE manifest; CREATE TABLE manifest (id, manifest GENERATED ALWAYS AS (hex(zeroblob(450000000))));
+        DROP TABLE manifest; CREATE TABLE manifest (id, manifest GENERATED ALWAYS AS (hex(zeroblob(34000000))));
     """,
 }
 
