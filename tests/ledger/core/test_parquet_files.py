@@ -153,7 +153,8 @@ def test_an_honest_file_is_read_whole(options: dict[str, Any], codec: str) -> No
     table = pa.table({"c": texts, "labels": labels, "n": range(count), "lists": [[n, 1] for n in range(count)]})
     file = BytesIO()
     parquet.write_table(table, file, row_group_size=3_000, compression=codec, **options)
-    assert pa.Table.from_batches(read_batches(file)).cast(table.schema).to_pydict() == table.to_pydict()
+    plain = table.schema.set(1, pa.field("labels", pa.string()))
+    assert pa.Table.from_batches(read_batches(file)).cast(plain).equals(table.cast(plain))
 
 
 def test_a_damaged_dictionary_is_an_error() -> None:
