@@ -33,7 +33,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, Range, RevokeResolution, SubmitForecast, read
 from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.ledger.model.log import unseal_pages
-from forecast_ledger.ledger.segments.segment_files import read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import read_manifest
 from forecast_ledger.ledger.storing.segment_rows import check_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger

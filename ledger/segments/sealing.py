@@ -26,7 +26,8 @@ from forecast_ledger.ledger.segments.segment_columns import (
     rebuild,
     to_columns,
 )
-from forecast_ledger.ledger.segments.segment_files import (
+from forecast_ledger.ledger.segments.segment_files import read_checked, read_table, says, write_table
+from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     MARKED,
     OTHER,
@@ -37,11 +38,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     check_file,
     check_same_log,
     describe_file,
-    read_checked,
     read_manifest,
-    read_table,
-    says,
-    write_table,
 )
 
 SEGMENT_ROWS = 1 << 20

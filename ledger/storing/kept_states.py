@@ -29,7 +29,7 @@ from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.segments.segment_files import SegmentManifest
+    from forecast_ledger.ledger.segments.segment_manifest import SegmentManifest
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
 
 _MARK = b"forecast-ledger writer state\n"

@@ -17,13 +17,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers
 from forecast_ledger.ledger.segments.row_ranges import between
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.segments.segment_files import (
-    Segment,
-    check_file,
-    check_same_log,
-    read_columns,
-    read_counted,
-)
+from forecast_ledger.ledger.segments.segment_files import read_columns, read_counted
+from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 

@@ -35,14 +35,8 @@ from forecast_ledger.ledger.segments.segment_columns import (
     schemas,
     sealed_digests,
 )
-from forecast_ledger.ledger.segments.segment_files import (
-    MARKED,
-    Segment,
-    check_file,
-    check_statements,
-    read_columns,
-    read_manifest,
-)
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns
+from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
 from forecast_ledger.ledger.storing.database import Fault, Rows
 
 READ_ONLY = (

@@ -358,7 +358,7 @@ def any_ledger(location: str | PathLike[str]) -> StoredLog:
     path = fspath(location)
     name = "main"
     if is_folder(path):
-        from forecast_ledger.ledger.segments.segment_files import read_manifest  # noqa: PLC0415 - late: see above
+        from forecast_ledger.ledger.segments.segment_manifest import read_manifest  # noqa: PLC0415 - late: see above
 
         name = read_manifest(folder_at(path)).ledger
     return StoredLog(rows_at(path, name, read_only=True), name)
@@ -431,7 +431,7 @@ def has_segments_beside(location: str | PathLike[str]) -> bool:
     try:
         if beside is None or not beside.is_dir():
             return False
-        from forecast_ledger.ledger.segments.segment_files import MANIFEST  # noqa: PLC0415 - late: see above
+        from forecast_ledger.ledger.segments.segment_manifest import MANIFEST  # noqa: PLC0415 - late: see above
 
         return (beside / MANIFEST).is_file()
     except OSError:

@@ -28,7 +28,7 @@ from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.segments.segment_files import SegmentManifest
+    from forecast_ledger.ledger.segments.segment_manifest import SegmentManifest
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
     from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
     from forecast_ledger.ledger.storing.subscription import Listener, Subscription

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.arrow_arrays import compute_functions
-from forecast_ledger.ledger.segments.segment_files import Segment, group_ends, read_forecasts
+from forecast_ledger.ledger.segments.segment_files import group_ends, read_forecasts
+from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage, Forecasts

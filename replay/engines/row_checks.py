@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import json
 
 from forecast_ledger.ledger.core.errors import LedgerError
-from forecast_ledger.ledger.segments.segment_files import MARKED, SegmentManifest, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MARKED, SegmentManifest, read_manifest
 from forecast_ledger.ledger.storing.segment_rows import check_rows
 from forecast_ledger.replay.engines.pool import processors
 

@@ -17,9 +17,9 @@ from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.version import code_version
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.segments import sealing, segment_files
+from forecast_ledger.ledger.segments import sealing, segment_manifest
 from forecast_ledger.ledger.segments.sealing import SEGMENT_ROWS
-from forecast_ledger.ledger.segments.segment_files import MOST_ROWS
+from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
 from forecast_ledger.ledger.storing.stored_log import StoredLog, segments_beside
 from forecast_ledger.projections.tables.catalogue import EXPORTED
 from forecast_ledger.replay.files.formats import (
@@ -171,7 +171,7 @@ def _is_export(path: Path) -> bool:
         return False
     written = {MANIFEST_FILE, *(part.file for part in manifest.tables.values())}
     if manifest.format == SEGMENTS:
-        written = segment_files.read_manifest(path).names()
+        written = segment_manifest.read_manifest(path).names()
     others = sorted({file.name for file in path.iterdir()} - written) if path.is_dir() else []
     if others:
         raise FileExistsError(f"{path / others[0]}: is not part of the export there; nothing is replaced")

@@ -19,7 +19,7 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.systems import FolderLock, sync_path
-from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.segments import segment_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.replay.writing.append import Outcome
 
@@ -260,11 +260,11 @@ def read_manifest(export: Path) -> Manifest:
 
 def is_segments(export: Path) -> bool:
     """Return whether an export is a folder of segments, as each remote one is."""
-    return not isinstance(export, Path) or (export.is_dir() and os.path.lexists(export / segment_files.MANIFEST))
+    return not isinstance(export, Path) or (export.is_dir() and os.path.lexists(export / segment_manifest.MANIFEST))
 
 
 def _of_segments(folder: Path) -> Manifest:
-    manifest = segment_files.read_manifest(folder)
+    manifest = segment_manifest.read_manifest(folder)
     return Manifest(EXPORT_VERSION, SEGMENTS, manifest.ledger, *manifest.end, whole=False, code="", tables={})
 
 

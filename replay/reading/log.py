@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import give_back_memory, pyarrow
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
-from forecast_ledger.ledger.segments.segment_files import Segment
+from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
 from forecast_ledger.ledger.storing.stored_log import StoredLog, has_segments_beside, is_folder, segments_beside
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts

@@ -30,14 +30,8 @@ from forecast_ledger.ledger.core.parquet_files import (
 )
 from forecast_ledger.ledger.model.log import stated_digest
 from forecast_ledger.ledger.segments.segment_columns import rebuild
-from forecast_ledger.ledger.segments.segment_files import (
-    Segment,
-    check_statements,
-    describe_file,
-    read_columns,
-    read_forecasts,
-    read_manifest,
-)
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts
+from forecast_ledger.ledger.segments.segment_manifest import Segment, describe_file, read_manifest
 from tests.support.late import duckdb, polars
 
 KINDS = ("forecasts", "others", "quotes")

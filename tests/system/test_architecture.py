@@ -31,7 +31,7 @@ SHELL = {
     "ledger.core.version",
     "ledger.batching",
     "ledger.storing",
-} | {f"ledger.segments.{name}" for name in ("sealing", "segment_files")}
+} | {f"ledger.segments.{name}" for name in ("sealing", "segment_files", "segment_manifest")}
 # What projections may see of the ledger.
 PURE = (
     {f"ledger.segments.{name}" for name in ("arrow_arrays", "other_events", "segment_columns")}

@@ -21,7 +21,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand, Evidence, ResolveQuestion, read_from
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.provenance import Provenance
-from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.segments import segment_manifest
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -219,9 +219,9 @@ def test_segments_have_a_column_of_it_and_give_it_back(season: str, tmp_path: Pa
     restore(tmp_path / "sealed", tmp_path / "copy.db")
     assert rows(str(tmp_path / "copy.db")) == rows(season)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(segment_files, "VERSION", 3)
+        patched.setattr(segment_manifest, "VERSION", 3)
         with pytest.raises(Unavailable, match="segments of version 4 need a newer program"):
-            segment_files.read_manifest(tmp_path / "sealed")
+            segment_manifest.read_manifest(tmp_path / "sealed")
 
 
 def test_segments_of_a_log_without_it_are_as_before(tmp_path: Path) -> None:

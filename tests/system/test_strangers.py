@@ -24,7 +24,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core import parquet_files
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.files import open_regular
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.text_table import as_table

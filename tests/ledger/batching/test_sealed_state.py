@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import GENESIS, Recorded
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.segment_columns import to_columns
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE
 from forecast_ledger.replay.files.export import seal

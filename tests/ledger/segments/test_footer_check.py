@@ -21,13 +21,8 @@ from forecast_ledger.ledger.core.parquet_files import BYTES, LIST, LONG, STRUCT,
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import (
-    MANIFEST,
-    SegmentManifest,
-    check_statements,
-    describe_file,
-    read_manifest,
-)
+from forecast_ledger.ledger.segments.segment_files import check_statements
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay, summarize_parts

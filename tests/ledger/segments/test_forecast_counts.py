@@ -17,13 +17,13 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import (
+from forecast_ledger.ledger.segments.segment_files import write_table
+from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     Segment,
     SegmentManifest,
     describe_file,
     read_manifest,
-    write_table,
 )
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.reading import log as reading

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import sealing, segment_columns
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, rebuild
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, read_manifest
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from tests.support.effort import times
 from tests.support.exports import export_commands, export_log

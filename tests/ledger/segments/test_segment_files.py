@@ -18,15 +18,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
-from forecast_ledger.ledger.segments.segment_files import (
-    VERSION,
-    Segment,
-    check_statements,
-    describe_file,
-    read_columns,
-    read_forecasts,
-    write_table,
-)
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts, write_table
+from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import forecast, numeric, opened, withdrawal

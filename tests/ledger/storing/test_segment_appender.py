@@ -19,16 +19,11 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, Refused, Unavail
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import PrizePaid
-from forecast_ledger.ledger.segments import sealing, segment_files
+from forecast_ledger.ledger.segments import sealing, segment_manifest
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, join, to_columns
-from forecast_ledger.ledger.segments.segment_files import (
-    MANIFEST,
-    describe_file,
-    read_columns,
-    read_manifest,
-    write_table,
-)
+from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, describe_file, read_manifest
 from forecast_ledger.ledger.storing import kept_states, segment_appender, segment_rows
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -306,7 +301,7 @@ def test_no_state_is_kept_of_rows_that_were_not_checked(
     tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a full segment are not rebuilt when a folder is opened; they are, once it is to have more of them."""
-    for module in (segment_files, segment_rows, sealing):
+    for module in (segment_manifest, segment_rows, sealing):
         monkeypatch.setattr(module, "MARKED", 5)
     folder, size = tmp_path / "s", 20
     commands = [structs.replace(contest(f"c{number}"), id=f"open-{number}") for number in range(size)]

@@ -19,17 +19,11 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted
-from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_files
+from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_manifest
 from forecast_ledger.ledger.segments.forecast_counts import counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import (
-    MANIFEST,
-    SegmentManifest,
-    describe_file,
-    read_columns,
-    read_manifest,
-    write_table,
-)
+from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -52,7 +46,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest in the manifest for each of eight rows, and five rows rebuilt at once."""
-    for module in (segment_files, segment_rows):
+    for module in (segment_manifest, segment_rows):
         monkeypatch.setattr(module, "MARKED", 8)
     monkeypatch.setattr("forecast_ledger.ledger.segments.sealing.MARKED", 8)
     monkeypatch.setattr(segment_columns, "AT_ONCE", 5)

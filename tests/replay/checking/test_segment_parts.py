@@ -12,14 +12,8 @@ from forecast_ledger.ledger.model.canonical import cdf_content, forecast_content
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import row_numbers
-from forecast_ledger.ledger.segments.segment_files import (
-    MANIFEST,
-    SegmentManifest,
-    describe_file,
-    read_columns,
-    read_manifest,
-    write_table,
-)
+from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.side_by_side import Beginning, check_part

@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
+from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.projections.core.arrays import stable_order
 from forecast_ledger.projections.facts.columns import Facts, joined, width
@@ -150,7 +151,7 @@ def test_segments_come_in_log_order_up_to_the_first_that_is_damaged(
     sealed, seen = SealedLog(folder, "main"), list[int]()
     read = sealed._columns
 
-    def slowly(segment: segment_files.Segment, without: Collection[str]) -> SegmentColumns:
+    def slowly(segment: Segment, without: Collection[str]) -> SegmentColumns:
         sleep(0.05 * (segment.first == 1))
         return read(segment, without)
 

@@ -8,16 +8,10 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_files
+from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segment_manifest
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import (
-    MANIFEST,
-    SegmentManifest,
-    describe_file,
-    read_columns,
-    read_manifest,
-    write_table,
-)
+from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.engines import row_checks
@@ -33,7 +27,7 @@ ROWS, MARK = 37, 8  # of a segment; of a digest in the manifest
 @pytest.fixture
 def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest in the manifest for each of eight rows, and five rows rebuilt at once."""
-    for module in (segment_files, segment_rows, row_checks):
+    for module in (segment_manifest, segment_rows, row_checks):
         monkeypatch.setattr(module, "MARKED", MARK)
     monkeypatch.setattr("forecast_ledger.ledger.segments.sealing.MARKED", MARK)
     monkeypatch.setattr(segment_columns, "AT_ONCE", 5)

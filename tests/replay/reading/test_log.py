@@ -14,7 +14,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
-from forecast_ledger.ledger.segments.segment_files import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
