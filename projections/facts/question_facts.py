@@ -6,8 +6,10 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.core.arrays import Codes
+from forecast_ledger.projections.core.arrays import Codes, int64_array, stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import (
     ChangedOutcomes,
@@ -47,30 +49,26 @@ class FactsByQuestion:
     """The facts about each question of a log, but for its forecasts, found by its code."""
 
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._closings, self._settlements = (
-            defaultdict[int, list[_Closing]](list),
-            defaultdict[int, list[Settlement]](list),
-        )
-        for closing in facts.closings:
-            self._closings[closing[1]].append(closing)
-        for settlement in facts.settlements:
-            self._settlements[settlement.question].append(settlement)
-        self._entries = defaultdict[int, list[tuple[str, Entry]]](list)
-        for name, contest in facts.contests.items():
-            for code, entry in contest.entries.items():
-                self._entries[code].append((name, entry))
+        contests, count = facts.contests, len(facts.questions)
+        self._facts, self._names = facts, [*contests]
+        self._closings = _RowsOf((code for _, code, _ in facts.closings), count)
+        self._settlements = _RowsOf((settlement.question for settlement in facts.settlements), count)
+        self._entries = _RowsOf((code for contest in contests.values() for code in contest.entries), count)
+        sizes = int64_array([len(contest.entries) for contest in contests.values()])
+        self._contests = np.repeat(np.arange(len(contests)), sizes)
 
     def on(self, codes: Iterable[int], contest: str | None = None) -> QuestionFacts:
         """Return the facts about some questions, numbered in this order. contest: the only one that they are in."""
         facts, numbers = self._facts, {code: number for number, code in enumerate(codes)}
-        closings = [
-            (position, number, at)
-            for code, number in numbers.items()
-            for position, _, at in self._closings.get(code, ())
-        ]
+        closed = [(number, facts.closings[row]) for code, number in numbers.items() for row in self._closings.of(code)]
+        closings = [(position, number, at) for number, (position, _, at) in closed]
         settlements = _renumbered(
-            Settlement, [(number, each) for code, number in numbers.items() for each in self._settlements.get(code, ())]
+            Settlement,
+            [
+                (number, facts.settlements[row])
+                for code, number in numbers.items()
+                for row in self._settlements.of(code)
+            ],
         )
         last = {answer.question: answer for answer in settlements}  # those of a question are in log order
         return QuestionFacts(
@@ -89,11 +87,27 @@ class FactsByQuestion:
     def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
         chosen = defaultdict[str, list[tuple[int, Entry]]](list)
         for code, number in numbers.items():
-            for name, entry in self._entries.get(code, ()):
+            for row in self._entries.of(code):
+                name = self._names[self._contests[row]]
                 if contest is None or contest == name:
-                    chosen[name].append((number, entry))
+                    chosen[name].append((number, self._facts.contests[name].entries[code]))
         entries = {name: _renumbered(Entry, chosen[name]) for name in self._facts.contests if name in chosen}
         return {name: {entry.question: entry for entry in each} for name, each in entries.items()}
+
+
+class _RowsOf:
+    """The rows of a table in which each has a question, found by its code, in their order."""
+
+    def __init__(self, questions: Iterable[int], count: int) -> None:
+        """questions: of each row, by code, of so many."""
+        codes = np.fromiter(questions, np.int64)
+        self._rows = stable_order(codes)
+        self._begins = np.searchsorted(codes[self._rows], np.arange(count + 1))
+
+    def of(self, code: int) -> list[int]:
+        """Return the rows of a question, by number."""
+        rows: list[int] = self._rows[self._begins[code] : self._begins[code + 1]].tolist()
+        return rows
 
 
 def _renumbered(kind: type[_Row], rows: list[tuple[int, _Row]]) -> list[_Row]:
