@@ -1,13 +1,15 @@
 """The Parquet files of a folder of segments, written for any reader, and read with a check."""
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
+from itertools import islice
+from operator import lt
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -218,27 +220,89 @@ def _row_groups(file: "_Opened", schema: Any, names: list[str], keep: Callable[[
         yield table
 
 
+class KeptGroups:
+    """The last row group of each segment that was read for some questions: those that follow may be in it as well.
+
+    Threads can share it. It is of one folder and one choice of columns, and is pickled empty.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Lock, dict[int, RowGroup]]] = {}
+
+    def __reduce__(self) -> tuple[type["KeptGroups"], tuple[()]]:
+        return KeptGroups, ()
+
+    def in_turn(self, segments: Iterable[Segment]) -> "Generator[tuple[Segment, dict[int, RowGroup]], None, None]":
+        """Yield what is kept of each segment, for `read_forecasts`. No thread overtakes one that began before it."""
+        with ExitStack() as turn:
+            for segment in segments:
+                lock, groups = self._kept.setdefault(segment.first, (Lock(), {}))
+                lock.acquire()
+                turn.close()  # leaves the segment before, now that this one is entered
+                turn.callback(lock.release)
+                yield segment, groups
+
+
+class RowGroup(NamedTuple):
+    """Forecasts of a row group. begins: the first row of each label and the end, if rows are in order of the labels."""
+
+    table: Any
+    labels: list[str]
+    begins: Any
+
+    @classmethod
+    def of(cls, table: Any) -> Self:
+        """Return a row group with what its forecasts are found by."""
+        labels, index = labelled(table["question"])
+        is_ordered = (index[1:] >= index[:-1]).all() and all(map(lt, labels, islice(labels, 1, None)))
+        return cls(table, labels, np.searchsorted(index, np.arange(len(labels) + 1)) if is_ordered else None)
+
+    def on(self, questions: Sequence[str], wanted: set[str]) -> Any:
+        """Return the forecasts on some questions, whose ids are in order, and in a set."""
+        if self.begins is not None:
+            first, end = bisect_left(self.labels, questions[0]), bisect_right(self.labels, questions[-1])
+            if wanted.issuperset(self.labels[first:end]):
+                return self.table.slice(self.begins[first], self.begins[end] - self.begins[first])
+        is_wanted = np.array([label in wanted for label in self.labels], bool)
+        return self.table.filter(chosen(is_wanted[labelled(self.table["question"])[1]]))
+
+
 def read_forecasts(
-    folder: Path, segment: Segment, questions: Sequence[str] | None, *, without: Collection[str] = ()
+    folder: Path,
+    segment: Segment,
+    questions: Sequence[str] | None,
+    *,
+    without: Collection[str] = (),
+    kept: dict[int, RowGroup] | None = None,
 ) -> Any:
     """Return the forecasts of a segment on some questions, whose ids are in order, without the columns named.
 
-    questions: None for all. Only row groups that can have such forecasts are read. Raises Corrupt: see `read_columns`.
+    questions: None for all. Only row groups that can have such forecasts are read. kept: the last of them, for the next
+    call for the same segment and columns. Raises Corrupt: see `read_columns`.
     """
     schema, *_ = schemas()
     if questions is None:
         return _read_file(folder, segment.forecasts, schema, segment.first, without)
-    with _opened(folder, segment.forecasts, schema, segment.first) as file:
-        groups = [number for number, ends in enumerate(group_ends(folder, segment)) if _may_have(ends, questions)]
-        table = _read(file, schema, without, groups)
-    if not groups:
-        return table
+    with _reading(folder / segment.forecasts.name, segment.first):
+        numbers = [number for number, ends in enumerate(group_ends(folder, segment)) if _may_have(ends, questions)]
+    groups = {} if kept is None else kept
+    if missing := [number for number in numbers if number not in groups]:
+        with _opened(folder, segment.forecasts, schema, segment.first) as file:
+            groups |= zip(missing, map(RowGroup.of, _in_groups(file, schema, without, missing)), strict=True)
+    read = [groups[number] for number in numbers]
+    for number in {*groups}.difference(numbers[-1:]):
+        del groups[number]
     wanted = {*questions}
-    is_wanted = np.concatenate([_are_among(chunk, wanted) for chunk in table["question"].chunks])
-    first, last = int(is_wanted.argmax()), len(table) - int(is_wanted[::-1].argmax())
-    if is_wanted[first:last].all():  # as questions are in order of ids
-        return table.slice(first, last - first)
-    return table.filter(chosen(is_wanted))
+    nothing = no_rows(pyarrow().schema([field for field in schema if field.name not in without]))
+    return pyarrow().concat_tables([group.on(questions, wanted) for group in read] or [nothing])
+
+
+def _in_groups(file: "_Opened", schema: Any, without: Collection[str], groups: Sequence[int]) -> Iterator[Any]:
+    """Yield the columns of each of some row groups, but for those named, which are read together."""
+    table, end = _read(file, schema, without, groups), 0
+    for group in groups:
+        begin, end = end, end + file.parquet.metadata.row_group(group).num_rows
+        yield table.slice(begin, end - begin)
 
 
 def group_ends(folder: Path, segment: Segment) -> list[Ends]:
@@ -246,12 +310,6 @@ def group_ends(folder: Path, segment: Segment) -> list[Ends]:
     path = folder / segment.forecasts.name
     with _lock(path):
         return _questions(path, segment.forecasts.sha256, _status(path))
-
-
-def _are_among(chunk: Any, wanted: set[str]) -> Any:
-    """Return which rows of a chunk of ids have one of these, truth values of shape (n,)."""
-    labels = [label in wanted for label in chunk.dictionary.to_pylist()]
-    return np.ones(len(chunk), bool) if all(labels) else np.array(labels, bool)[numpy_array(chunk.indices)]
 
 
 @contextmanager
@@ -263,18 +321,24 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     path = folder / entry.name
+    with _reading(path, position), open_regular(path) as opened:
+        with _lock(path):
+            metadata, sizes = _metadata(path, entry.sha256, _status(path))
+        names = _dictionaries(schema)
+        with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
+            if file.metadata.num_rows != entry.rows:
+                raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
+            column_names = file.schema_arrow.names
+            if column_names != [name for name in schema.names if name in column_names or name not in _NEWER]:
+                raise ValueError(f"its columns are {', '.join(column_names)}")
+            yield _Opened(file, opened, sizes)
+
+
+@contextmanager
+def _reading(path: Path, position: int) -> Iterator[None]:
+    """Raise Corrupt at a log position for what is wrong with a file."""
     try:
-        with open_regular(path) as opened:
-            with _lock(path):
-                metadata, sizes = _metadata(path, entry.sha256, _status(path))
-            names = _dictionaries(schema)
-            with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
-                if file.metadata.num_rows != entry.rows:
-                    raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
-                column_names = file.schema_arrow.names
-                if column_names != [name for name in schema.names if name in column_names or name not in _NEWER]:
-                    raise ValueError(f"its columns are {', '.join(column_names)}")
-                yield _Opened(file, opened, sizes)
+        yield
     except _READ_ERRORS as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store") from None

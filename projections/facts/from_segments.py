@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.arrow_arrays import (
+    chosen,
     integers,
     is_valid,
     labelled,
@@ -119,18 +120,15 @@ def _file_counts(facts: Facts, table: Any) -> Int64Array:
     Raises Corrupt: a question was not opened earlier.
     """
     facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
-    codes = facts.question_codes.codes
-    questions, participants = (table[name].to_pylist() for name in ("question", "participant"))
+    is_question = is_valid(whole(table["question"]))
+    participants = table["participant"].filter(chosen(~is_question)).to_pylist()
     for participant in participants:
-        if participant is not None:
-            facts.participant_codes.add(participant)
-    known = np.fromiter(map(codes.get, questions, repeat(-1)), np.int64, len(questions))
-    is_question = known >= 0
-    if len(unknown := np.flatnonzero(is_valid(whole(table["question"])) & ~is_question)):
-        fault = mismatch(_QUESTION[0], f"{short_repr(questions[unknown[0]])}, {_QUESTION[1]}")
-        raise Corrupt(facts.as_of, fault)
+        facts.participant_codes.add(participant)
+    of_questions = table.filter(chosen(is_question))
+    column = of_questions["question"].dictionary_encode()
+    position = np.broadcast_to(np.int64(facts.as_of), len(column))
     counts = np.zeros(len(facts.questions), np.int64)
-    np.add.at(counts, known[is_question], integers(table["rows"])[is_question])
+    np.add.at(counts, _codes(column, facts.question_codes, position, _QUESTION), integers(of_questions["rows"]))
     return counts
 
 

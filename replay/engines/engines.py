@@ -86,7 +86,7 @@ def shared_by_tasks(frame: LogFrame, wanted: frozenset[str]) -> Shared:
     """Return what all tasks of a log need."""
     facts = without_questions(frame.frame.facts)
     is_read = needs_recorded_at(frame.frame.facts, wanted)
-    return Shared(facts, frame.sealed if is_read else frame.sealed.without_recorded_at(), wanted)
+    return Shared(facts, frame.sealed.for_tasks(is_read=is_read), wanted)
 
 
 def task_size(frame: LogFrame, engine: "Engine") -> int:

@@ -1,11 +1,11 @@
 """A log of which only the forecasts on some questions are in memory at a time."""
 
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.arrow_arrays import compute_functions
-from forecast_ledger.ledger.segments.segment_files import group_ends, read_forecasts
+from forecast_ledger.ledger.segments.segment_files import KeptGroups, group_ends, read_forecasts
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -19,16 +19,18 @@ class SealedForecasts(NamedTuple):
     """The forecasts in segments up to a log position, which any process that has the folder can read.
 
     unread: columns that are not needed; of those of `Forecasts`, it may have `recorded_at`, which then means nothing.
+    kept: row groups that were read for some questions, which those that follow are read from, too.
     """
 
     folder: Path
     segments: tuple[Segment, ...]
     as_of: int
     unread: frozenset[str] = _UNREAD
+    kept: KeptGroups | None = None
 
-    def without_recorded_at(self) -> "SealedForecasts":
-        """Return them for results that do not depend on when forecasts were recorded."""
-        return self._replace(unread=_UNREAD | {"recorded_at"})
+    def for_tasks(self, *, is_read: bool) -> "SealedForecasts":
+        """Return them for tasks that follow each other. is_read: a result depends on when forecasts were recorded."""
+        return self._replace(unread=_UNREAD if is_read else _UNREAD | {"recorded_at"}, kept=KeptGroups())
 
     def look_ahead(self) -> None:
         """Find out what is in the row groups, beginning with the last segment: tasks, which begin with the first, wait
@@ -37,16 +39,17 @@ class SealedForecasts(NamedTuple):
         for segment in reversed(self.segments):
             group_ends(self.folder, segment)
 
-    def on(self, questions: list[str] | None) -> Iterator[Any]:
-        """Yield the forecasts of each segment on some questions, by id; None for all. Raises Corrupt, Unavailable."""
+    def on(self, questions: list[str] | None) -> list[Any]:
+        """Return the forecasts of each segment on some questions, by id; None for all. Raises Corrupt, Unavailable."""
         wanted = None if questions is None else sorted(questions)
-        for segment in self.segments:
-            table = read_forecasts(self.folder, segment, wanted, without=self.unread)
-            yield (
-                table
-                if segment.last <= self.as_of
-                else table.filter(compute_functions().field("position") <= self.as_of)
-            )
+        with closing((self.kept or KeptGroups()).in_turn(self.segments)) as turns:
+            tables = [
+                read_forecasts(self.folder, segment, wanted, without=self.unread, kept=kept) for segment, kept in turns
+            ]
+        return [
+            table if segment.last <= self.as_of else table.filter(compute_functions().field("position") <= self.as_of)
+            for segment, table in zip(self.segments, tables, strict=True)
+        ]
 
 
 class LogFrame(NamedTuple):

@@ -117,6 +117,21 @@ def test_statistics_that_lie_change_nothing_that_is_read(tmp_path: Path) -> None
     assert not len(read_forecasts(tmp_path, segment, ["zz"]))
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 0, 1], [0, 2, 1, 3], [3, 0, 2, 1]])
+def test_rows_in_any_order_are_found_by_their_questions(
+    order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seal writes them in order of ids, by which they are found quickly; another program need not."""
+    monkeypatch.setattr(segment_files, "_GROUP", 1 << 14)
+    said = [forecast(q, participant=p) for q in ("qa", "qb") for p in "ab"]
+    columns = columns_of([opened("qa"), opened("qb"), *said])
+    forecasts = columns.forecasts.take(pa.array(order))
+    segment = segment_of(tmp_path, columns._replace(forecasts=forecasts))
+    rows = forecasts.to_pylist()
+    for asked in (["qa"], ["qb"], ["qa", "qb"], ["q", "qa"], ["qa", "qb", "z"], ["qaa"]):
+        assert read_forecasts(tmp_path, segment, asked).to_pylist() == [row for row in rows if row["question"] in asked]
+
+
 def encodings(folder: Path, said: list[Any]) -> set[str]:
     """The encodings of the numbers of forecasts."""
     folder.mkdir()

@@ -3,13 +3,16 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from threading import Event
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +26,14 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
+from forecast_ledger.ledger.segments.segment_files import KeptGroups
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import SealedLog
 from forecast_ledger.projections.core.arrays import stable_order
 from forecast_ledger.projections.facts.columns import Facts, joined, width
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, forecasts_on, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
+from forecast_ledger.replay.files.export import seal
 from forecast_ledger.replay.reading.log import Cut, Log, WithSegments
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
@@ -137,6 +142,60 @@ def test_a_look_ahead_keeps_what_tasks_need_to_know_of_each_segment(season: Path
     question = replay(season).table("questions")["question"][0]
     assert [*sealed.on([question])]
     assert segment_files._questions.cache_info().misses == looked
+
+
+def test_questions_that_follow_each_other_read_each_row_group_once(
+    season: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any other order they read more, and get the same forecasts; so does a reader that keeps nothing."""
+    seal(season, season.with_name("again"), rows=30)
+    sealed = Log(WithSegments(season.with_name("again"))).frame(Cut(None)).sealed
+    names = sorted(replay(season).table("questions")["question"])
+    expected = {name: sealed.on([name]) for name in names}
+    assert sum(len(table) for name in names for table in expected[name]) == sum(map(len, sealed.on(None)))
+    decoded, read = list[int](), segment_files._read
+
+    def counted(file: Any, schema: Any, without: Collection[str], groups: Sequence[int]) -> Any:
+        decoded.extend(groups)
+        return read(file, schema, without, groups)
+
+    monkeypatch.setattr(segment_files, "_read", counted)
+    kept = sealed.for_tasks(is_read=True)
+    assert kept.kept is not None
+    for name in names:
+        assert kept.on([name]) == expected[name]
+        assert max(len(groups) for _, groups in kept.kept.in_turn(sealed.segments)) == 1
+    groups = sum(-(-segment.forecasts.rows // 3) for segment in sealed.segments)
+    assert len(decoded) == groups > len(sealed.segments) > 1
+    for name in names:
+        sealed.on([name])
+    assert len(decoded) > 2 * groups
+    for name in (*reversed(names), *Random(1).choices(names, k=20)):
+        assert kept.on([name]) == expected[name]
+
+
+def test_threads_do_not_overtake_each_other_from_segment_to_segment(season: Path) -> None:
+    """What the first keeps for the second would be another's by then; and one that fails lets the others go on."""
+    kept, segments = KeptGroups(), Log(WithSegments(season)).frame(Cut(None)).sealed.segments
+    passed, entered = list[tuple[str, int]](), Event()
+
+    def second() -> None:
+        for segment, _ in kept.in_turn(segments):
+            passed.append(("second", segment.first))
+            entered.set()
+
+    first = kept.in_turn(segments)
+    next(first), next(first)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(second)
+        assert entered.wait(60)
+        sleep(0.02)
+        assert passed == [("second", segments[0].first)]
+        passed.append(("first", segments[2].first))
+        next(first)
+        first.close()
+        done.result(60)
+    assert passed[-1] == ("second", segments[-1].first)
 
 
 def test_segments_come_in_log_order_up_to_the_first_that_is_damaged(
