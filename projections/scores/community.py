@@ -298,10 +298,14 @@ AVERAGES: dict[tuple[str, str], Average] = {
 
 
 class Averaged(NamedTuple):
-    """An average, and how many units of its results make one unit of the values."""
+    """An average, and how many units of its results make one unit of the values.
+
+    mirrors: whether that of values taken from a number is exactly the number less that of the values.
+    """
 
     average: Average
     finer: int
+    mirrors: bool = False
 
 
 def average(rules: RuleSet, *, named: bool, fine: bool = False, ordered: Changes | None = None) -> Averaged:
@@ -319,23 +323,34 @@ def average(rules: RuleSet, *, named: bool, fine: bool = False, ordered: Changes
     if kind == "mean" and fine:
         return Averaged(partial(function, finer=FINER), FINER)
     if function is _medians and ordered is not None:
-        return Averaged(partial(function, ordered=ordered), 1)
-    return Averaged(function, 1)
+        return Averaged(partial(function, ordered=ordered), 1, mirrors=True)
+    return Averaged(function, 1, mirrors=kind == "median")
 
 
 def average_columns(
-    average: Average, members: Aged, timeline: Steps, columns: list[Int64Array], at: Int64Array
+    averaged: Averaged, members: Aged, timeline: Steps, columns: list[Int64Array], at: Int64Array
 ) -> list[Int64Array]:
     """Return twice the average of each column in some steps, 0 where no member stands; shape (m,) each.
 
     members: their intervals on the timeline. columns: one number of each interval, 0..1e10, shape (n,). at: the indices
-    of the steps, shape (m,); only their averages are stored, since there may be many columns.
+    of the steps, shape (m,); only their averages are stored, since there may be many columns. Of two that are each
+    other's complement, as the probabilities of two outcomes are, the second one's follow from those of the first.
     """
-    doubled = []
+    doubled, whole = list[Int64Array](), _whole(columns) if averaged.mirrors else None
     for column in columns:
-        consensus = refined(average(members, column), timeline, at)
+        consensus = refined(averaged.average(members, column), timeline, at)
         doubled.append(consensus.low + consensus.high)
+        if whole is not None:
+            return [*doubled, np.where(consensus.stand > 0, 2 * whole - doubled[0], 0)]
     return doubled
+
+
+def _whole(columns: list[Int64Array]) -> int | None:
+    """Return the number that two columns add up to in every row; None if there is none, or other columns."""
+    if len(columns) != 2 or not len(columns[0]):
+        return None
+    sums = columns[0] + columns[1]
+    return int(sums[0]) if (sums == sums[0]).all() else None
 
 
 def share(doubled: list[Int64Array], outcome: Int64Array, *, squeezed: bool = False) -> Int64Array:

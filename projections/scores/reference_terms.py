@@ -210,9 +210,9 @@ def _averages(
         indices = range(group.width) if group.layout is None else group.layout.given.tolist()
         columns = _columns(forecasts, standing, indices, questions if by_chance else None)
     ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
-    average, finer = community.average(rules, named=group.form in _NAMED, fine=by_chance, ordered=ordered)
+    averaged = community.average(rules, named=group.form in _NAMED, fine=by_chance, ordered=ordered)
     aged = Aged(standing.start, standing.end, standing.question, timeline.age[rows])
-    return community.average_columns(average, aged, timeline.steps, columns, at_steps), finer
+    return community.average_columns(averaged, aged, timeline.steps, columns, at_steps), averaged.finer
 
 
 def against_others(rules: RuleSet, terms: Terms, timeline: Timeline) -> LeaveOneOut:

@@ -15,8 +15,17 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.scores import community
-from forecast_ledger.projections.scores.community import AVERAGES, average, distributions, share
+from forecast_ledger.projections.scores.community import (
+    AVERAGES,
+    Aged,
+    average,
+    average_columns,
+    distributions,
+    share,
+)
+from forecast_ledger.projections.scores.reference_kinds import steps
 from tests.support import oracle, rules_oracle
+from tests.support.effort import times
 from tests.support.given import (
     OPENS,
     choices,
@@ -65,6 +74,24 @@ def test_every_average_a_rule_set_can_name_exists() -> None:
             rules = own(consensus=kind, consensus_weights=weights)
             functions = average(rules, named=True).average, average(rules, named=False).average
             assert functions == (of_named[weights], of_ranges[weights])
+
+
+STOOD = st.tuples(st.integers(0, 5), st.integers(1, 5), st.sampled_from([0, 1, 2, BILLION]) | st.integers(0, BILLION))
+
+
+@settings(max_examples=times(50), deadline=None)
+@given(st.lists(STOOD, min_size=1, max_size=9), st.sampled_from(["equal", "recency"]))
+@example([(0, 1, 7), (3, 1, 5), (3, 2, 9)], "equal")
+def test_the_median_of_two_complements_is_that_of_each(rows: list[tuple[int, int, int]], weights: str) -> None:
+    """Also where nobody stands, and of two columns that are no complements, or are in some rows only."""
+    start, lasts, value = columns(rows)
+    averaged, end = average(own(consensus="median", consensus_weights=weights), named=True), start + lasts
+    members, timeline = Aged(start, end, np.zeros_like(start), np.arange(len(start))), steps(start, end, start >= 0)
+    at = np.arange(len(timeline.instant))
+    for other in (BILLION - value, value, BILLION - value + (value > 5)):
+        found = average_columns(averaged, members, timeline, [value, other], at)
+        alone = [average_columns(averaged, members, timeline, [each], at)[0].tolist() for each in (value, other)]
+        assert [column.tolist() for column in found] == alone
 
 
 @settings(deadline=None)
