@@ -1,6 +1,7 @@
 """Properties that every projection has for every log."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -254,16 +255,21 @@ def story(name: str = "metaculus-2022") -> list[AnyCommand]:
     return [read(line) for line in (DATA / name / "commands.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def example_table(name: str) -> Table:
-    """Return a table of a worked example in which it has rows."""
-    if name == "resolution":  # of 20 questions or more
+@cache
+def example(name: str) -> Projections:
+    """The projections of a worked example, of which several tests read a table each."""
+    if name == "many":  # questions: 20
         chances = [{"ada": f"0.{(7 * number) % 9 + 1}", "bob": "0.5"} for number in range(20)]
         said = [each for number, own in enumerate(chances) for each in asked(f"q{number}", own)]
-        return oracle.projected(contest(), *said).table(name)
-    example = STORIES.get(name, "metaculus-2022")
-    if example == "arena-week":  # which sends two commands twice
-        return Projections(oracle.facts_in(oracle.attempted(story(example))[0])).table(name)
-    return oracle.projected(*story(example)).table(name)
+        return oracle.projected(contest(), *said)
+    if name == "arena-week":  # which sends two commands twice
+        return Projections(oracle.facts_in(oracle.attempted(story(name))[0]))
+    return oracle.projected(*story(name))
+
+
+def example_table(name: str) -> Table:
+    """Return a table of a worked example in which it has rows."""
+    return example("many" if name == "resolution" else STORIES.get(name, "metaculus-2022")).table(name)
 
 
 def digests(projections: Projections) -> dict[str, str]:
