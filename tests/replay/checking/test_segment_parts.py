@@ -23,6 +23,8 @@ from tests.support.forging import written as forged
 from tests.support.given import day, forecast, micros, numeric, opened
 from tests.support.logs import recorded, written
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 
 def test_few_rows_of_segments_are_read(
     tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,8 @@ from tests.support.logs import commands_of, log_fixture, recorded, written
 from tests.support.logs import rows as rows_of
 from tests.support.processes import forking
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 Change = Callable[[list[Recorded], int], list[Recorded]]
 
 

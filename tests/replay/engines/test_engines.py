@@ -55,6 +55,8 @@ from tests.support.paths import ROOT
 from tests.support.processes import Command, forking
 from tests.support.seasons import Season, drawn_rules
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 # --- Every engine gives the same tables, from logs and segments, for any number of processes and any division.
 
 

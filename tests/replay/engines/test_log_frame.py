@@ -41,6 +41,8 @@ from tests.support.effort import times
 from tests.support.logs import VARIED
 from tests.system.test_stories import recorded
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.support.effort import LONG
 from tests.support.logs import commands_of, light, written
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 ROWS, MARK = 37, 8  # of a segment; of a digest in the manifest
 
 

@@ -28,6 +28,8 @@ from tests.support.given import MARCH, opened
 from tests.support.logs import commands_of, rows, written
 from tests.support.paths import SOURCES
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 SIZE = 10
 TRUSTS: list[Trust] = ["files", "rows"]
 

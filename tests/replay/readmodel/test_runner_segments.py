@@ -17,6 +17,8 @@ from tests.support.exports import export_commands
 from tests.support.given import opened
 from tests.support.logs import written
 
+pytestmark = pytest.mark.usefixtures("quickly_sealed")
+
 
 @pytest.fixture(scope="module")
 def history() -> list[Recorded]:
