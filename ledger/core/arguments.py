@@ -1,6 +1,6 @@
 """Arguments of a wrong type are refused where a call comes in, before anything is done."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from inspect import Parameter, formatannotation, signature
 from itertools import chain, repeat
@@ -52,20 +52,34 @@ def checked(*unchecked: str) -> Callable[[_T], _T]:
 
 def _checked(called: _T, unchecked: Collection[str]) -> _T:
     parameters, arguments = signature(called).parameters.values(), dict[str, _Argument]()
-    is_first = True
+    right = set[
+        tuple[Any, ...]
+    ]()  # types of arguments, and names of those given by name, of which every value is right
     positional = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
+
+    def check(args: Sequence[Any], kwargs: Mapping[str, Any], given: tuple[Any, ...]) -> None:
+        """Raise TypeError if an argument is of another type than its hint."""
+        if not arguments:  # when every class has been defined
+            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in unchecked)
+        are_few = len(args) <= len(positional)
+        names = positional if are_few else chain(positional, repeat(positional[-1]))
+        looked_at = [
+            (arguments[name], value)
+            for name, value in chain(zip(names, args, strict=False), kwargs.items())
+            if name in arguments
+        ]
+        for argument, value in looked_at:
+            if type(value) not in argument.known:
+                argument.check(value, called)
+        if are_few and all(type(value) in argument.known for argument, value in looked_at):
+            right.add(given)
 
     @wraps(called)
     def call(*args: Any, **kwargs: Any) -> Any:
         """Check the arguments, and call the function. Raises TypeError: one is of another type than its hint."""
-        nonlocal is_first
-        if is_first:  # when every class has been defined
-            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in unchecked)
-            is_first = False
-        names = positional if len(args) <= len(positional) else chain(positional, repeat(positional[-1]))
-        for name, value in chain(zip(names, args, strict=False), kwargs.items()):
-            if name in arguments and type(value) not in arguments[name].known:
-                arguments[name].check(value, called)
+        given = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        if given not in right:
+            check(args, kwargs, given)
         return called(*args, **kwargs)
 
     return call  # type: ignore[return-value]

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.batching.forecasts import read_lines as read_forecas
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.commands import AnyCommand, read_line
 from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
 
@@ -123,7 +123,7 @@ class LineBlocks:
         if _has_too_long(lines.data):
             return None
         try:
-            return read_forecast_lines(lines.data) or [*map(read, lines.split())]
+            return read_forecast_lines(lines.data) or [*map(read_line, lines.split())]
         except Refused:
             return None
 
@@ -218,7 +218,7 @@ def read_lines(file: Readable, recorded_at: str = "", after: int = 0) -> Iterato
 
 def _parse(line: bytes) -> AnyCommand | Refused:
     try:
-        return read(line)
+        return read_line(line)
     except Refused as refused:
         return refused
 
