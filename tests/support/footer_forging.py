@@ -1,6 +1,6 @@
 """Segments whose Parquet files say something else than their rows: each field changed in several ways, and each byte.
 
-Run as a program, so that its end by a signal is seen: `python -m tests.support.footer_forging FOLDER EVERY` changes the
+Run by a process of its own, so that its end by a signal is seen: with the arguments FOLDER and EVERY, `run` changes the
 files of the segment in a folder in every EVERYth way. It prints each change before it is tried, a line for each that is
 accepted and changes what a reader finds, and at the end the number of changes, and of those accepted.
 """
@@ -202,7 +202,8 @@ def main(folder: Path, every: int) -> None:
     sys.stdout.write(f"tried {tried}, accepted {passed}\n")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Forge the files of a copy of the folder that the first argument names; the second is `every`."""
     with TemporaryDirectory() as copy:
         for file in Path(sys.argv[1]).iterdir():
             (Path(copy) / file.name).write_bytes(file.read_bytes())

@@ -18,6 +18,7 @@ from forecast_ledger.replay.cli.main import FINE
 from tests.replay.cli.test_main import run as invoked
 from tests.support.effort import LONG
 from tests.support.paths import ROOT
+from tests.support.processes import Command
 
 COMMAND = [sys.executable, "-m", "forecast_ledger"]
 SECONDS = 2.0  # in which a command ends
@@ -139,11 +140,12 @@ def test_one_interrupt_ends_a_command_within_two_seconds(
 
 
 STUCK = """
-import signal, sqlite3, sys, time
+import os, signal, sqlite3, sys
 from pathlib import Path
 from forecast_ledger.replay.cli.signals import end_in_time
 from forecast_ledger.replay.files.manifest import scratch_folder
 if __name__ == "__main__":
+    os.chdir(sys.argv[1])
     end_in_time()
     scratch = scratch_folder(Path("out"))
     folder = scratch.__enter__()
@@ -157,15 +159,12 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_that_is_inside_a_library_ends_too(
-    number: signal.Signals, signals: int, tmp_path: Path, started: list["subprocess.Popen[str]"]
-) -> None:
+def test_a_process_that_is_inside_a_library_ends_too(number: signal.Signals, signals: int, tmp_path: Path) -> None:
     """Python calls no handler there: the process is ended after 1.5 s, or at the second signal, and nothing half done
     is left.
     """
-    (tmp_path / "stuck.py").write_text(STUCK if number is signal.SIGINT else STUCK.replace("end_in_time()\n", HANDLED))
-    process = start([sys.executable, str(tmp_path / "stuck.py")], started, tmp_path)
-    assert process.stdout is not None
+    program = STUCK if number is signal.SIGINT else STUCK.replace("end_in_time()\n", HANDLED)
+    process = Command(str(tmp_path), program=program)
     assert process.stdout.readline() == "begun\n"
     assert len(list(tmp_path.glob(".out.*.part/half.csv"))) == 1
     time.sleep(0.2)  # it waits by now
@@ -178,7 +177,7 @@ def test_a_process_that_is_inside_a_library_ends_too(
     assert (process.returncode, stderr) == (128 + number, f"forecast-ledger: stopped by {number.name}\n")
     assert took < SECONDS + SLOWER
     assert (took >= 1.5) == (signals == 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["stuck.py"]
+    assert list(tmp_path.iterdir()) == []
 
 
 HANDLED = "end_in_time()\n    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"  # as a command handles it

@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +32,7 @@ from tests.support.exports import export_log
 from tests.support.footer_forging import parts, whole
 from tests.support.given import forecast, numeric, opened
 from tests.support.logs import rows
-from tests.support.paths import ROOT
+from tests.support.processes import Command
 
 EVERY = max(1, 3600 // EFFORT)  # of about 37,000 changes, which take most of an hour; LONG=3600 tries all
 
@@ -211,10 +209,12 @@ def test_no_statistics_change_a_table(folder: Path, engine: Any) -> None:
     assert [tables("rows"), tables("files")] == [right, right]
 
 
+FORGING = "from tests.support import footer_forging; footer_forging.run()"
+
+
 def test_no_change_of_a_footer_misleads_a_reader_or_ends_the_process(sealed: Path) -> None:
     """Each field is changed in several ways, and each byte: refused, or without effect for pyarrow, DuckDB, polars."""
-    command = [sys.executable, "-m", "tests.support.footer_forging", str(sealed), str(EVERY)]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=6_000, check=False)
+    ended = Command(str(sealed), str(EVERY), program=FORGING).ended(6_000)
     assert ended.returncode == 0, (ended.stdout[-500:], ended.stderr)
     *lines, last = ended.stdout.splitlines()
     assert [line for line in lines if not line.startswith("trying")] == []

@@ -199,8 +199,8 @@ def test_nothing_is_logged_unless_logging_is_configured(capfd: pytest.CaptureFix
     """In a program that does not configure logging, no command is logged."""
     script = "from forecast_ledger.ledger.storing.writer import Ledger; from tests.support.given import opened\n"
     script += "with Ledger.open(':memory:') as ledger: ledger.handle(opened(), 'c1')"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (b"", b"")
+    done = Command(program=script).ended(60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert capfd.readouterr() == ("", "")
 
 

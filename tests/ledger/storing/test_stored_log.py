@@ -842,7 +842,7 @@ def test_a_closed_ledger_is_unavailable() -> None:
 def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
     """The driver is an extra, and nothing else in the project needs it."""
     program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = Command(program=program).ended(60)
     assert (
         "Unavailable: postgresql://h/d: psycopg[pool] is not installed; run pip install 'forecast-ledger[postgres]', "
         "in a clone of the repository pip install '.[postgres]'" in done.stderr
