@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.arrow_arrays import (
+    array_of_texts,
     chosen,
     integers,
     is_valid,
@@ -32,6 +33,7 @@ from forecast_ledger.projections.facts.from_log import file_events, file_page, g
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
+_FEW = 4  # labels for each id: if there are more, ids are found one by one
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
 _attestation = msgspec.json.Decoder(events.Attestation)
@@ -100,13 +102,15 @@ def frame_of_segments(
     it returns. Raises Corrupt at an event that does not fit those before it; of counts, at the end of the segment.
     """
     facts, rest, counts = Facts(), list[ForecastPage](), np.zeros(0, np.int64)
+    opened = _Labels(facts.question_codes)
     for columns, end in segments:
         forecasts = columns.forecasts
         rest += _file_others(facts, columns)
         facts.as_of = end.position
         if len(forecasts):
-            count = _file_counts if "rows" in forecasts.schema.names else _file_and_count
-            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + count(facts, forecasts)
+            is_counted = "rows" in forecasts.schema.names
+            count = _file_counts(facts, forecasts, opened) if is_counted else _file_and_count(facts, forecasts)
+            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + count
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
     counts = np.pad(counts, (0, len(facts.questions) - len(counts)))
     for unsealed in rest:
@@ -114,21 +118,40 @@ def frame_of_segments(
     return FactsFrame(facts, counts, rest)
 
 
-def _file_counts(facts: Facts, table: Any) -> Int64Array:
+class _Labels:
+    """The labels of codes, of which there are more with time, as columns, by which many ids are found quickly."""
+
+    def __init__(self, codes: Codes) -> None:
+        self._codes, self._chunks, self._count = codes, list[Any](), 0
+
+    def find(self, ids: Any) -> Int64Array:
+        """Return the code of each of some ids, a column; for those that have none, the number of codes or more."""
+        labels, codes = self._codes.labels, self._codes.codes
+        if len(labels) > _FEW * len(ids):
+            return np.fromiter(map(codes.get, ids.to_pylist(), repeat(len(labels))), np.int64, len(ids))
+        if self._count < len(labels):
+            self._chunks.append(array_of_texts(labels[self._count :]))
+            self._count = len(labels)
+        numbered = pyarrow().chunked_array([*self._chunks, *ids.chunks]).dictionary_encode()
+        found = [numpy_array(chunk.indices) for chunk in numbered.chunks[len(self._chunks) :]]
+        return np.concatenate(found, dtype=np.int64)
+
+
+def _file_counts(facts: Facts, table: Any, opened: _Labels) -> Int64Array:
     """File what the counts of the forecasts of a segment tell; return how many each question has, by code.
 
-    Raises Corrupt: a question was not opened earlier.
+    opened: the questions. Raises Corrupt: a question was not opened earlier.
     """
     facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
     is_question = is_valid(whole(table["question"]))
-    participants = table["participant"].filter(chosen(~is_question)).to_pylist()
-    for participant in participants:
+    for participant in table["participant"].filter(chosen(~is_question)).to_pylist():
         facts.participant_codes.add(participant)
-    of_questions = table.filter(chosen(is_question))
-    column = of_questions["question"].dictionary_encode()
-    position = np.broadcast_to(np.int64(facts.as_of), len(column))
-    counts = np.zeros(len(facts.questions), np.int64)
-    np.add.at(counts, _codes(column, facts.question_codes, position, _QUESTION), integers(of_questions["rows"]))
+    questions, rows = table["question"].filter(chosen(is_question)), integers(table["rows"])[is_question]
+    code, counts = opened.find(questions), np.zeros(len(facts.questions), np.int64)
+    if len(unknown := np.flatnonzero(code >= len(counts))):
+        fault = mismatch(_QUESTION[0], f"{short_repr(questions[unknown[0]].as_py())}, {_QUESTION[1]}")
+        raise Corrupt(facts.as_of, fault)
+    np.add.at(counts, code, rows)
     return counts
 
 

@@ -25,6 +25,7 @@ from forecast_ledger.ledger.segments.segment_manifest import (
     describe_file,
     read_manifest,
 )
+from forecast_ledger.projections.facts import from_segments
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.reading import log as reading
 from forecast_ledger.replay.reading.log import Cut, Log, Trust, WithSegments
@@ -177,11 +178,12 @@ def test_a_file_of_counts_that_is_gone_is_missed_but_need_not_be_listed(
     assert summarize_parts(found, TABLES) == right
 
 
-@pytest.mark.parametrize("side_by_side", [True, False])
+@pytest.mark.parametrize(("side_by_side", "few"), [(True, 0), (False, 1 << 20)])
 def test_counts_are_read_in_place_of_forecasts_where_files_are_trusted(
-    sealed: Path, folder: Path, side_by_side: bool, monkeypatch: pytest.MonkeyPatch
+    sealed: Path, folder: Path, side_by_side: bool, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There a forecast that is counted on another question is believed to be on it; not where rows are checked."""
+    monkeypatch.setattr(from_segments, "_FEW", few)
     monkeypatch.setattr(reading, "are_intact", lambda *_: side_by_side)
     counts = counts_in(folder, read_manifest(folder).segments[1])
     moved(counts)
@@ -193,8 +195,12 @@ def test_counts_are_read_in_place_of_forecasts_where_files_are_trusted(
         assert sorted({*(frame.counts - right.counts).tolist()}) == difference
 
 
-def test_a_question_that_was_not_opened_is_found_in_counts(folder: Path) -> None:
-    """At the end of the segment, because counts have no log positions."""
+@pytest.mark.parametrize("few", [0, 1 << 20])
+def test_a_question_that_was_not_opened_is_found_in_counts(
+    few: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of the segment, because counts have no log positions; one by one or by columns."""
+    monkeypatch.setattr(from_segments, "_FEW", few)
     segment = read_manifest(folder).segments[1]
     counts = counts_in(folder, segment)
     listed(folder, 1, [counts[0] | {"question": "rain"}, *counts[1:]])
