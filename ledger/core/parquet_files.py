@@ -29,6 +29,7 @@ TEXT, _FIXED = 6, 7  # physical types: byte arrays of any length, and of one
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # types of pages
 _REPEATED = 2
 _CUT = "the metadata is cut or damaged"
+_TWO_WAYS = "its metadata can be read in two ways"
 
 
 class _CutError(ValueError):
@@ -72,16 +73,31 @@ class Footer(NamedTuple):
     groups: Sequence[Sequence[Chunk]]
 
 
-def read_struct(
-    data: bytes, at: int = 0, depth: int = 0, quick: Quick = lambda _data, _at, _depth: None
-) -> tuple[Struct, int]:
+class Way(NamedTuple):
+    """How structs are read.
+
+    quick: another way to read structs in lists; it returns None for those that it does not read. is_exact: only those
+    bytes are read that `write_struct` writes, and no fields that are 16 or more apart.
+    """
+
+    quick: Quick = lambda _data, _at, _depth: None
+    is_exact: bool = False
+
+
+_ANY, EXACT = Way(), Way(is_exact=True)
+
+
+def read_struct(data: bytes, at: int = 0, depth: int = 0, way: Way = _ANY) -> tuple[Struct, int]:
     r"""Return a struct in Thrift's compact protocol, and the offset of the first byte after it.
 
-    quick: another way to read structs in lists; it returns None for those that it does not read.
-    Raises ValueError: the bytes end before it, a field is in it twice, a kind is not known, or it is too deep.
+    Raises ValueError: the bytes end before it, a field is in it twice, a kind is not known, or it is too deep; if
+    exact, other bytes say the same.
 
     >>> read_struct(b"\x15\x0e\x18\x02hi\x00")
     ({1: (5, 7), 2: (8, b'hi')}, 7)
+    >>> read_struct(b"\x15\x8e\x00\x00", way=EXACT)
+    Traceback (most recent call last):
+    ValueError: its metadata can be read in two ways
     """
     fields: Struct = {}
     value: Any
@@ -92,6 +108,8 @@ def read_struct(
             kind = head & 15
             if head >> 4:
                 number += head >> 4
+            elif way.is_exact:
+                raise ValueError(_TWO_WAYS)
             else:
                 number, at = _integer(data, at)
             if number in fields:
@@ -99,54 +117,60 @@ def read_struct(
             if kind in _INTEGERS and (value := data[at]) < 128:  # as most are
                 value, at = (value >> 1) ^ -(value & 1), at + 1
             elif kind == STRUCT and depth < _DEEPEST:
-                value, at = read_struct(data, at, depth + 1, quick)
+                value, at = read_struct(data, at, depth + 1, way)
             else:
-                value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth, quick)
+                value, at = (kind == TRUE, at) if kind in _TRUTHS else _read_value(data, at, kind, depth, way)
             fields[number] = kind, value
     except IndexError:
         raise _CutError(_CUT) from None
     return fields, at + 1
 
 
-def _read_value(data: bytes, at: int, kind: int, depth: int, quick: Quick) -> tuple[Any, int]:
+def _read_value(data: bytes, at: int, kind: int, depth: int, way: Way) -> tuple[Any, int]:
     if kind in _INTEGERS:
-        return _integer(data, at)
+        return _integer(data, at, way)
     if kind == BYTES:
-        size, at = _natural(data, at)
+        size, at = _natural(data, at, way)
         if at + size > len(data):
             raise _CutError(_CUT)
         return data[at : at + size], at + size
     if depth == _DEEPEST:
         raise ValueError(f"the metadata has more than {_DEEPEST} levels")
     if kind == STRUCT:
-        return read_struct(data, at, depth + 1, quick)
+        return read_struct(data, at, depth + 1, way)
+    if way.is_exact and kind != LIST:
+        raise ValueError(f"the metadata has a value of the kind {kind}")
     if kind in {LIST, _SET}:
-        return _read_list(data, at, depth + 1, quick)
+        return _read_list(data, at, depth + 1, way)
     if kind in {_BYTE, _DOUBLE}:
         return None, at + (1 if kind == _BYTE else 8)
     raise ValueError(f"the metadata has a value of the unknown kind {kind}")
 
 
-def _read_list(data: bytes, at: int, depth: int, quick: Quick) -> tuple[tuple[int, list[Any]], int]:
+def _read_list(data: bytes, at: int, depth: int, way: Way) -> tuple[tuple[int, list[Any]], int]:
     """Return the kind of the items of a list, and the items."""
     head, at = data[at], at + 1
     count, kind = head >> 4, head & 15
     if count == 15:
-        count, at = _natural(data, at)
+        count, at = _natural(data, at, way)
+        if way.is_exact and count < 15:
+            raise ValueError(_TWO_WAYS)
+    if way.is_exact and kind in _TRUTHS:
+        raise ValueError(f"the metadata has a list of the kind {kind}")
     if count > len(data) - at:  # each takes a byte
         raise _CutError(_CUT)
     items: list[Any] = []
     item: Any
     for _ in range(count):
         if kind == STRUCT and depth < _DEEPEST:
-            item, at = quick(data, at, depth + 1) or read_struct(data, at, depth + 1, quick)
+            item, at = way.quick(data, at, depth + 1) or read_struct(data, at, depth + 1, way)
         else:
-            item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth, quick)
+            item, at = (data[at] == TRUE, at + 1) if kind in _TRUTHS else _read_value(data, at, kind, depth, way)
         items.append(item)
     return (kind, items), at
 
 
-def _natural(data: bytes, at: int) -> tuple[int, int]:
+def _natural(data: bytes, at: int, way: Way = _ANY) -> tuple[int, int]:
     if (value := data[at]) < 128:
         return value, at + 1
     value = shift = 0
@@ -155,11 +179,14 @@ def _natural(data: bytes, at: int) -> tuple[int, int]:
         shift, at = shift + 7, at + 1
         if shift > 63:
             raise ValueError(_CUT)
-    return value | byte << shift, at + 1
+    value |= byte << shift
+    if way.is_exact and (not byte or value >> 64):
+        raise ValueError(_TWO_WAYS)
+    return value, at + 1
 
 
-def _integer(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _natural(data, at)
+def _integer(data: bytes, at: int, way: Way = _ANY) -> tuple[int, int]:
+    value, at = _natural(data, at, way)
     return (value >> 1) ^ -(value & 1), at
 
 
@@ -245,7 +272,7 @@ def read_footer(file: IO[bytes]) -> Footer:
     """Return what the footer of a Parquet file says. Raises ValueError: it is damaged, or columns are elsewhere."""
     start, data = footer_bytes(file)
     size = start + len(data) + _END
-    footer, _ = read_struct(data, quick=_quick_chunk)
+    footer, _ = read_struct(data, way=Way(_quick_chunk))
     leaves = _leaves(_structs(footer, 2))
     return Footer(size, [_chunks(group, leaves, size) for group in _structs(footer, 4)])
 

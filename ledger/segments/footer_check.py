@@ -18,6 +18,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.parquet_files import (
     BYTES,
+    EXACT,
     FALSE,
     INT,
     LIST,
@@ -103,8 +104,8 @@ def check_footer(file: IO[bytes], schema: Any, tables: Iterator[Any]) -> None:
     `tables` raises.
     """
     end, data = footer_bytes(file)
-    footer, size = read_struct(data)
-    if size != len(data) or write_struct(footer) != data:
+    footer, size = read_struct(data, way=EXACT)
+    if size != len(data):
         raise ValueError("its footer can be read in two ways")
     model, body, rows = _model(schema), _Body(file, end), 0
     if body.take(len(_MARK)) != _MARK:
@@ -203,9 +204,7 @@ def _pages(data: bytes, start: int) -> Iterator[_Page]:
     """Yield the pages of a chunk, which are all of its bytes."""
     at = 0
     while at < len(data):
-        fields, end = read_struct(data, at)
-        if write_struct(fields) != data[at:end]:
-            raise ValueError("the header of a page can be read in two ways")
+        fields, end = read_struct(data, at, way=EXACT)
         kind, size = _number(fields, 1), _number(fields, 3)
         page_header = _struct(fields, 7 if kind == _DICTIONARY else 5)
         yield _Page(start + at, fields, kind, _number(page_header, 2), _number(fields, 2) + end - at)

@@ -15,6 +15,7 @@ from forecast_ledger.ledger.core import parquet_files
 from forecast_ledger.ledger.core.parquet_files import (
     BATCH_ROWS,
     BYTES,
+    EXACT,
     INT,
     LONG,
     MOST_RATIO,
@@ -340,6 +341,27 @@ def test_what_is_no_struct_is_an_error(data: bytes, told: str) -> None:
     """A field that is there twice could mean one thing here and another to pyarrow."""
     with pytest.raises(ValueError, match=told):
         read_struct(data)
+
+
+INEXACT = {
+    "a padded number": b"\x15\x8e\x00\x00",
+    "a number beyond 64 bits": b"\x16" + b"\xff" * 9 + b"\x7f\x00",
+    "a padded length": b"\x18\x81\x00h\x00",
+    "a padded count": b"\x19\xf5\x8f\x00" + b"\x02" * 15 + b"\x00",
+    "a short count in the long form": b"\x19\xf5\x01\x02\x00",
+    "a field in the long form": b"\x05\x02\x0e\x00",
+    "a list of truths": b"\x19\x11\x01\x00",
+    "a set": b"\x1a\x15\x02\x00",
+    "a byte": b"\x13\x02\x00",
+}
+
+
+@pytest.mark.parametrize("data", INEXACT.values(), ids=INEXACT)
+def test_what_could_be_written_in_another_way_is_not_read_exactly(data: bytes) -> None:
+    """No library of Thrift writes it, or `write_struct` does not."""
+    assert read_struct(data)[1] == len(data)
+    with pytest.raises(ValueError, match=r"read in two ways|of the kind"):
+        read_struct(data, way=EXACT)
 
 
 @given(st.lists(st.sampled_from(["", "a", "ab", "x" * 99]) | st.none(), max_size=20))
