@@ -8,6 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, partial
 from html import escape
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,8 +85,8 @@ def ids(texts: list[str]) -> Ids:
     >>> ids(["bo", "ada", "bo"]).labels
     ['bo', 'ada']
     """
-    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
-    return Ids(int64_array([codes[text] for text in texts]), [*codes])
+    codes = dict(zip(dict.fromkeys(texts), count(), strict=False))
+    return Ids(int64_array([*map(codes.__getitem__, texts)]), [*codes])
 
 
 def transpose(rows: list[Any], width: int) -> list[list[Any]]:

@@ -165,6 +165,9 @@ class WideInt(NamedTuple):
 
     def integers(self) -> list[int]:
         """Return the numbers as Python integers."""
+        if (numbers := self.int64()) is not None:
+            fits: list[int] = numbers.tolist()
+            return fits
         parts = zip(self.high.tolist(), self.middle.tolist(), self.low.tolist(), strict=True)
         return [(high << 2 * WORD_BITS) + (middle << WORD_BITS) + low for high, middle, low in parts]
 
