@@ -286,7 +286,8 @@ def read_forecasts(
     with _reading(folder / segment.forecasts.name, segment.first):
         numbers = [number for number, ends in enumerate(group_ends(folder, segment)) if _may_have(ends, questions)]
     groups = {} if kept is None else kept
-    if missing := [number for number in numbers if number not in groups]:
+    missing = [number for number in numbers if number not in groups]
+    if missing or not numbers:  # a file that seems to have no such forecasts is checked as well
         with _opened(folder, segment.forecasts, schema, segment.first) as file:
             groups |= zip(missing, map(RowGroup.of, _in_groups(file, schema, without, missing)), strict=True)
     read = [groups[number] for number in numbers]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core import parquet_files
@@ -130,6 +131,16 @@ def test_rows_in_any_order_are_found_by_their_questions(
     rows = forecasts.to_pylist()
     for asked in (["qa"], ["qb"], ["qa", "qb"], ["q", "qa"], ["qa", "qb", "z"], ["qaa"]):
         assert read_forecasts(tmp_path, segment, asked).to_pylist() == [row for row in rows if row["question"] in asked]
+
+
+@pytest.mark.parametrize("asked", [[], ["qa"], ["zz"]])
+def test_a_file_that_lacks_rows_is_found_whichever_questions_are_read(asked: list[str], tmp_path: Path) -> None:
+    """Also if it has no forecasts on them: those that are missing may be just these."""
+    segment = segment_of(tmp_path, columns_of([opened("qb"), *(forecast("qb", participant=p) for p in "ab")]))
+    forged = replace(segment, forecasts=replace(segment.forecasts, rows=3))
+    assert not len(read_forecasts(tmp_path, segment, asked))
+    with pytest.raises(Corrupt, match="it has 2 rows, not 3"):
+        read_forecasts(tmp_path, forged, asked)
 
 
 def encodings(folder: Path, said: list[Any]) -> set[str]:
