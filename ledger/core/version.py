@@ -1,6 +1,7 @@
 """The name and version of this package, as `pyproject.toml` states them."""
 
 import tomllib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -8,8 +9,9 @@ DISTRIBUTION = "forecast-ledger"
 UNKNOWN_VERSION = "unknown"  # if the files were copied without pyproject.toml
 
 
+@cache
 def code_version() -> str:
-    """Return the version of the installed distribution or, if none is installed, of this checkout."""
+    """Return the version of the installed distribution or, if none is installed, of this checkout; read once."""
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:

@@ -101,10 +101,10 @@ class SourceFiles:
         count = 0
         for folder, folders, files in os.walk(self.path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
+            within = Path(folder).relative_to(self.path).as_posix()
             for name in sorted(files):
-                path = Path(folder, name)
-                inside = path.relative_to(self.path).as_posix()
-                if path.is_symlink():
+                inside = name if within == "." else f"{within}/{name}"
+                if Path(folder, name).is_symlink():
                     self.links.append(inside)
                 elif not name.startswith("."):
                     yield inside

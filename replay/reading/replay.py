@@ -64,6 +64,7 @@ _SCORED_FORECASTS = schema("""
 """)
 _UNIT = 10**11 // CHANCE  # of published probabilities in one of the facts
 _WEIGHT = 10**3  # points in 1e-9 of a weight of 1e-6
+MANY = 4_096  # events; of fewer, threads that wait for each other build the tables later than one
 
 
 def scored_forecasts(projections: Projections) -> Table:
@@ -468,9 +469,13 @@ def summarize_tables(
 
     cached: results that need not be computed again. names: of the projections, if not of all those.
 
-    A second thread builds the tables that depend on scores: the two groups are independent, and NumPy releases the
-    interpreter lock. The thread ends with the call.
+    If there are many events, a second thread builds the tables that depend on scores: the two groups are independent,
+    and NumPy releases the interpreter lock. The thread ends with the call.
     """
+    if facts.as_of < MANY:
+        every = Projections(facts, cached=cached and cached.copy())
+        with gc_pause.paused():
+            return {name: _summarize(every, name) for name in names}
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, others = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
         beside = {name: aside.submit(_summarize, scores, name) for name in names if _follows_scores(name)}

@@ -1,6 +1,7 @@
 """The version: said in one place, and known with and without an installed distribution."""
 
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -11,6 +12,14 @@ from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture(autouse=True)
+def read_anew() -> Iterator[None]:
+    """What a test finds as the version is not kept, nor is what was found before."""
+    version.code_version.cache_clear()
+    yield
+    version.code_version.cache_clear()
 
 
 def _missing(name: str) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from threading import active_count
+from threading import active_count, get_ident
 from time import sleep
 from typing import Any
 
@@ -22,6 +22,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
 from forecast_ledger.replay.engines import engines
+from forecast_ledger.replay.reading import replay as replaying
 from forecast_ledger.replay.reading.log import AsOf, LogParts
 from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables
 from tests.support import oracle
@@ -250,12 +251,23 @@ def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path) -> None:
         assert positions(path, f"1970-01-01T00:00:00.{batch:06}Z") == batch * 41
 
 
-def test_projections_are_built_side_by_side_as_one_after_another(log: str) -> None:
-    """All projections that are built by default are there, in the catalogue's order."""
-    facts = replay(log).projections.facts
+@pytest.mark.parametrize(("many", "threads"), [(AGAIN, 2), (AGAIN + 1, 1)])
+def test_projections_are_built_side_by_side_as_one_after_another(
+    log: str, monkeypatch: pytest.MonkeyPatch, many: int, threads: int
+) -> None:
+    """All projections that are built by default are there, in the catalogue's order; for few events by one thread."""
+    facts, used, table = replay(log).projections.facts, set[int](), Projections.table
     tables = [Projections(facts).table(name) for name in BUILT]
     right = [(table.name, (table.version, len(table), table.digest())) for table in tables]
+
+    def noted(of: Projections, name: str) -> Table:
+        used.add(get_ident())
+        return table(of, name)
+
+    monkeypatch.setattr(Projections, "table", noted)
+    monkeypatch.setattr(replaying, "MANY", many)
     assert list(summarize_tables(facts).items()) == right
+    assert len(used) == threads
 
 
 @pytest.mark.parametrize("broken", ["contests", "scores"])
@@ -278,6 +290,7 @@ def test_what_a_projection_raises_is_raised_and_ends_the_others(
         return table(of, name)
 
     monkeypatch.setattr(Projections, "table", slow)
+    monkeypatch.setattr(replaying, "MANY", 0)
     with pytest.raises(OverflowError, match="as told"):
         summarize_tables(facts)
     assert (active_count(), gc.isenabled(), any(collected)) == (threads, True, False)
