@@ -154,7 +154,7 @@ def test_a_quote_takes_few_bytes() -> None:
     4 of its event's number, 8 of its instant, 8 of two prices; 40 of each event; columns have room for an eighth more.
     """
     codes = {f"q{number}": number for number in range(200)}
-    for questions, events, most in ((200, 100, 32), (1, 4_000, 72)):
+    for questions, events, most in ((200, 50, 32), (1, 4_000, 72)):
         every = tuple(Quote(question=f"q{number}", prices=(HALF, HALF)) for number in range(questions))
         event, quotes = quoted(*every), Quotes()
         gc.collect()
