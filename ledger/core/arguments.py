@@ -52,15 +52,15 @@ def checked(*unchecked: str) -> Callable[[_T], _T]:
 
 def _checked(called: _T, unchecked: Collection[str]) -> _T:
     parameters, arguments = signature(called).parameters.values(), dict[str, _Argument]()
-    right = set[
-        tuple[Any, ...]
-    ]()  # types of arguments, and names of those given by name, of which every value is right
+    # Types of arguments, and names of those given by name, of which every value is right.
+    right = set[tuple[Any, ...]]()
     positional = [parameter.name for parameter in parameters if parameter.kind <= Parameter.VAR_POSITIONAL]
 
     def check(args: Sequence[Any], kwargs: Mapping[str, Any], given: tuple[Any, ...]) -> None:
         """Raise TypeError if an argument is of another type than its hint."""
         if not arguments:  # when every class has been defined
-            arguments.update((name, _Argument(name, hint)) for name, hint in _hints(called) if name not in unchecked)
+            hints = {name: _Argument(name, hint) for name, hint in _hints(called) if name not in unchecked}
+            arguments.update(hints)  # at once: another thread looks at all of them or at none
         are_few = len(args) <= len(positional)
         names = positional if are_few else chain(positional, repeat(positional[-1]))
         looked_at = [

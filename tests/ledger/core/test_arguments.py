@@ -10,6 +10,7 @@ from typing import IO, Any, Literal
 import numpy as np
 import pytest
 
+from forecast_ledger.ledger.core import arguments
 from forecast_ledger.ledger.core.arguments import checked
 
 
@@ -150,3 +151,25 @@ def test_a_class_that_is_defined_later_is_known() -> None:
         late_door(1)
     with pytest.raises(TypeError, match=r"Later\.__init__: limit takes int, not str"):
         Later("1")  # type: ignore[arg-type]
+
+
+def test_a_call_while_another_reads_the_hints_is_checked_by_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another thread: it does not get through, and no call of the same types after it does."""
+    made, asked = arguments._Argument, list[str]()
+
+    @checked()
+    def named(first: int, last: str) -> None:
+        """Do nothing."""
+
+    def meanwhile(name: str, hint: object) -> arguments._Argument:
+        monkeypatch.undo()
+        with pytest.raises(TypeError, match="last takes str"):
+            named(1, 2)  # type: ignore[arg-type]
+        asked.append(name)
+        return made(name, hint)
+
+    monkeypatch.setattr(arguments, "_Argument", lambda *of: meanwhile(*of) if of[0] == "last" else made(*of))
+    for _ in range(2):
+        with pytest.raises(TypeError, match="last takes str"):
+            named(1, 2)  # type: ignore[arg-type]
+    assert asked == ["last"]
