@@ -513,4 +513,9 @@ def _id_text(text: str) -> str:
         return ""
 
 
-_name_text = lru_cache(maxsize=65_536)(_id_text)
+_kept_text = lru_cache(maxsize=65_536)(_id_text)
+
+
+def _name_text(text: str) -> str:
+    """Return the same as `_id_text`, which is kept, because few names occur often; texts that are too long are not."""
+    return _kept_text(text) if len(text) <= values.ID_LENGTH else ""

@@ -497,7 +497,7 @@ def test_a_log_of_a_newer_python_verifies_and_goes_on(tmp_path: Path, monkeypatc
         there.setattr(forecasts, "is_known_plain", lambda _: True)
         ledger.handle(opened(NEWER, category=NEWER), NEWER)
         ledger.handle_many([structs.replace(forecast(NEWER, participant=who), id=f"f {who}") for who in (NEWER, "bo")])
-    forecasts._name_text.cache_clear()
+    forecasts._kept_text.cache_clear()
     assert verify(path).position == 3
     assert {row["participant"] for row in replay(path).table("standing").rows()} == {"bo", NEWER}
     with Ledger.open(path) as ledger:

@@ -349,3 +349,18 @@ def test_a_field_nested_however_deep_is_refused() -> None:
         receipt, refused = ledger.handle_many([structs.replace(forecast(), id="b"), deep])
     assert not isinstance(receipt, Refused)
     assert isinstance(refused, Refused)
+
+
+@pytest.mark.parametrize("length", [200, 201, 10_000])
+def test_ids_that_are_too_long_are_refused_and_not_kept(length: int) -> None:
+    """A file of such ids takes no memory, however many there are."""
+    given = [structs.replace(forecast(), id=f"f{n}", participant=f"{n:0{length}}") for n in range(3)]
+    forecasts._kept_text.cache_clear()
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "a")
+        outcomes = ledger.handle_many(given)
+        for command in given:
+            outcomes += ledger.handle_many([structs.replace(command, id=f"{command.id} alone")])
+    refused = [getattr(outcome, "code", "") for outcome in outcomes]
+    assert refused == (["id_too_long"] if length > 200 else [""]) * 6
+    assert forecasts._kept_text.cache_info().currsize == (4 if length == 200 else 1)
