@@ -157,14 +157,18 @@ def _read_request(command_id: str, command: AnyCommand) -> Request:
 
 def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
     """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
+    recorded: AnyCommand | None = None
     try:
         values.check_id(command_id, "id")
-        content = normal_content(as_recorded(command, _NOTHING))
+        recorded = as_recorded(command, _NOTHING)
+        content = normal_content(recorded)
         if len(content) <= MAX_COMMAND_BYTES:
             return log.fingerprint(content)
         too_long = f"its content has more than {MAX_COMMAND_BYTES} bytes"
         return Refused("malformed", "command", None, too_long, remedy="split it into several commands")
     except Refused as refused:
+        if recorded is command:
+            return refused
         fault = refused
     try:
         normal_content(command)

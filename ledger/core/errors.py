@@ -343,14 +343,16 @@ class Refused(LedgerError):
         return particulars | ({"detail": _printable(self.detail, 200)} if self.detail else {})
 
 
+_PLACES = {code: place for place, code in enumerate(REFUSALS)}
+
+
 def first_by_precedence(refusals: Iterable[Refused]) -> Refused:
     """Return the refusal whose code comes first in REFUSALS.
 
     >>> first_by_precedence([Refused("bad_number"), Refused("malformed")]).code
     'malformed'
     """
-    order = list(REFUSALS)
-    return min(refusals, key=lambda refused: order.index(refused.code))
+    return min(refusals, key=lambda refused: _PLACES[refused.code])
 
 
 def _printable(text: str, most: int = 80) -> str:
