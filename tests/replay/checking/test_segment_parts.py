@@ -1,6 +1,7 @@
 """What is checked by the columns of segments has the verdict that its rows have."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ CUMULATED: list[AnyCommand] = [
 ]
 
 
+@cache
+def cumulated() -> tuple[Recorded, ...]:
+    """The rows of these, of which each test changes one."""
+    return (*recorded(CUMULATED),)
+
+
 def heights(*cdf: int, **fields: Any) -> Change:
     """Other cumulative probabilities, 1e-10, of a forecast whose command is known to have said them.
 
@@ -112,7 +119,7 @@ def test_changed_cumulative_probabilities_are_found_in_segments(
 ) -> None:
     """On a question with closed ends, and on one with open ends, which takes some of them; digests are right."""
     for place in (9, 10):
-        path = forged(tmp_path / f"{place}.db", change(recorded(CUMULATED), place))
+        path = forged(tmp_path / f"{place}.db", change([*cumulated()], place))
         same(in_segments(path, tmp_path / f"s{place}", 100))
     assert len(begun) == 2
 
@@ -120,7 +127,7 @@ def test_changed_cumulative_probabilities_are_found_in_segments(
 def test_cumulative_probabilities_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are taken from their columns, but for the last forecast, whose command may go on."""
     folder, read = in_segments(written(tmp_path / "log.db", CUMULATED), tmp_path / "s", 100), list[bytes]()
-    opening = [json.encode(row.event).decode() for row in recorded(CUMULATED)[:3]]
+    opening = [json.encode(row.event).decode() for row in cumulated()[:3]]
     decode_rows = log.decode_rows
 
     def noted(rows: Sequence[bytes]) -> list[Recorded]:

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -154,6 +154,12 @@ FORECASTS: list[AnyCommand] = [
 ]
 
 
+@cache
+def sound() -> tuple[Recorded, ...]:
+    """The rows of these, of which each test changes some."""
+    return (*recorded(FORECASTS),)
+
+
 def changed(**fields: Any) -> Change:
     """The change of a row that gives it other fields; `event` has those of the event."""
 
@@ -234,7 +240,7 @@ def test_a_changed_forecast_is_found_wherever_parts_end(
     tmp_path: Path, change: Change, begun: list[Beginning | None]
 ) -> None:
     """The last row of a part, the first one, and one within it; every digest of rows is right."""
-    rows = recorded(FORECASTS)
+    rows = [*sound()]
     for place in (6, 7, 10, 13, 23):
         same(forged(tmp_path / f"{place}.db", change([*rows], place)))
     assert len(begun) == 5
@@ -262,7 +268,7 @@ def test_a_changed_forecast_is_found_in_segments(
     """
     place, processors = at
     monkeypatch.setattr(side_by_side, "processors", lambda: processors)
-    path = forged(tmp_path / "log.db", change(recorded(FORECASTS), place))
+    path = forged(tmp_path / "log.db", change([*sound()], place))
     same(folder := in_segments(path, tmp_path / "s", 13))
     assert len(begun) == 1
     found = imported(folder, tmp_path / "copy.db")
@@ -276,7 +282,7 @@ def test_the_tail_is_decided_against_what_was_taken_before(
     told: str, tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stands on a question, and the ids of commands, are those of the forecasts taken as columns."""
-    rows, place = recorded(FORECASTS), 22
+    rows, place = [*sound()], 22
     change = changed(command_id=rows[9].command_id) if told == "an id that is used" else CHANGES.get(told)
     path = forged(tmp_path / "log.db", change(rows, place) if change else rows)
     monkeypatch.setattr(StoredLog, "newest", lambda _: 21)
@@ -288,7 +294,7 @@ def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
     """Begun one after the other, each part has the digests of the log that it was asked for."""
     paths = [written(tmp_path / f"{first}.db", [*FORECASTS[:2], *FORECASTS[first:9]]) for first in (2, 3)]
     folders = [in_segments(path, tmp_path / str(number), 4) for number, path in enumerate(paths)]
-    asked = [json.encode(recorded(FORECASTS)[0].event).decode()]
+    asked = [json.encode(sound()[0].event).decode()]
     here = [side_by_side._Tasks(side_by_side.Given(str(folder), "main", asked), 0) for folder in folders]
     for folder, each in zip(folders, here, strict=True):
         head = run_checks(Log(folder)).head
