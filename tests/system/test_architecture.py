@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from inspect import CO_OPTIMIZED
@@ -94,6 +95,13 @@ MODULES = {_name(path) for path in SOURCES if path.stem != "__init__"}
 def _nodes(text: str) -> tuple[ast.AST, ...]:
     """What the source of a module is made of, itself first."""
     return (*ast.walk(ast.parse(text)),)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forgotten() -> Iterator[None]:
+    """Every later search for garbage would look at these hundreds of thousands of nodes."""
+    yield
+    _nodes.cache_clear()
 
 
 @cache
