@@ -33,7 +33,7 @@ from forecast_ledger.projections.facts.from_log import file_events, file_page, g
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
-_FEW = 4  # labels for each id: if there are more, ids are found one by one
+_FEW = 4  # labels for each id: if there are as many, ids are found one by one
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
 _attestation = msgspec.json.Decoder(events.Attestation)
@@ -127,7 +127,7 @@ class _Labels:
     def find(self, ids: Any) -> Int64Array:
         """Return the code of each of some ids, a column; for those that have none, the number of codes or more."""
         labels, codes = self._codes.labels, self._codes.codes
-        if len(labels) > _FEW * len(ids):
+        if len(labels) >= _FEW * len(ids):  # also if there are none
             return np.fromiter(map(codes.get, ids.to_pylist(), repeat(len(labels))), np.int64, len(ids))
         if self._count < len(labels):
             self._chunks.append(array_of_texts(labels[self._count :]))

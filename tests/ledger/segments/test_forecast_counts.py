@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from forecast_ledger.replay.reading import log as reading
 from forecast_ledger.replay.reading.log import Cut, Log, Trust, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
 from tests.ledger.segments.test_segment_files import columns_of
-from tests.support.given import day, forecast, micros, opened, withdrawal
-from tests.support.logs import commands_of, log_fixture, rows
+from tests.support.given import contest, day, forecast, micros, opened, withdrawal
+from tests.support.logs import commands_of, log_fixture, rows, written
 
 path = log_fixture(
     lambda: commands_of("metaculus-2022"), "module", at=range(micros(20), micros(21), 10**6)
@@ -207,3 +208,13 @@ def test_a_question_that_was_not_opened_is_found_in_counts(
     with pytest.raises(Corrupt, match="a question opened earlier; found 'rain', which was not") as corrupt:
         replay(folder, trust="files", engine="local")
     assert corrupt.value.position == segment.last
+
+
+def test_counts_without_questions_of_a_log_without_questions_are_none(tmp_path: Path) -> None:
+    """Of participants alone, which a seal does not write."""
+    made = rows(written(tmp_path / "log.db", [contest()]))
+    seal(lambda after: iter([made[after:]] if made[after:] else []), "main", tmp_path / "segments")
+    instant = datetime(2026, 3, 1, tzinfo=UTC)
+    row = {"question": None, "participant": "zoe", "rows": 0, "claimed_at": instant, "recorded_at": instant}
+    listed(tmp_path / "segments", 0, [row])
+    assert Log(WithSegments(tmp_path / "segments", trust="files")).frame(Cut(None)).frame.counts.tolist() == []
