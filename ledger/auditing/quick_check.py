@@ -55,7 +55,6 @@ _Content = tuple[str, str, int | str, str | int]  # of a forecast: question and 
 _Taking = tuple[int, StandingOf, QuestionForm]  # when a question closes, µs; what stands on it; its form
 _LENGTHS = {*range(1, ID_LENGTH + 1)}  # of ids
 _STAMPED = "null"  # in place of an instant that the ledger has stamped
-_FEW = 32  # forecasts: fewer are taken in less time row by row
 
 
 class ForecastForms:
@@ -201,7 +200,7 @@ class ForecastCheck:
 
         commands: see `accept`.
         """
-        if len(forecasts.ids) < _FEW:
+        if forecasts.are_few():
             return self._take_rows(forecasts.rows(), commands)
         count, self._is_normal = len(self._ids) + len(forecasts.ids), True
         self._ids.update(forecasts.ids)

@@ -1,7 +1,9 @@
 """Parts of a log, each checked by itself: what a process has for it, and what it says of the rows."""
 
 from itertools import chain, compress, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from forecast_ledger.ledger.auditing.quick_check import ForecastForms, QuestionForm
 from forecast_ledger.ledger.model import log
@@ -27,6 +29,13 @@ class CheckedPage(NamedTuple):
     others: list[bytes]
     ids: list[str]
     forecasts: ForecastPage
+
+    @classmethod
+    def joined(cls, pages: list[Self]) -> Self:
+        """Return pages as one: of the forecasts on a question, more are taken together."""
+        plain, others, ids, forecasts = zip(*pages, strict=True)
+        columns = map(np.concatenate, zip(*forecasts, strict=True))
+        return cls(b"".join(plain), [*chain(*others)], [*chain(*ids)], ForecastPage(*columns))
 
 
 class CheckedPart(NamedTuple):
@@ -77,7 +86,9 @@ def checked_rows(reader: Reader, after: int, end: int) -> CheckedPart | None:
         pages.append(CheckedPage(bytes(plain), others, ids, forecast_columns(facts, made)))
     if rows.damage or rows.last.position != end:
         return None
-    return CheckedPart(started, rows.last, rows.recorded_at, rows.imported, facts.participant_codes.labels, pages)
+    return CheckedPart(
+        started, rows.last, rows.recorded_at, rows.imported, facts.participant_codes.labels, [CheckedPage.joined(pages)]
+    )
 
 
 def plain_rows(page: list[Recorded], before: list[str], after: list[str], reader: Reader) -> bytearray:

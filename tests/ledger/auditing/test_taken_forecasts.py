@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing import quick_check
+from forecast_ledger.ledger.auditing import taken_forecasts
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
 from forecast_ledger.ledger.core.errors import Corrupt
@@ -40,7 +40,8 @@ def taken(rows: Sequence[Row]) -> PlainForecasts:
 
 @pytest.fixture(autouse=True, params=[1, 3, 32])
 def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick_check, "_FEW", request.param)  # all as columns, some, or none
+    monkeypatch.setattr(taken_forecasts, "_FEW", request.param)  # all as columns, some, or none
+    monkeypatch.setattr(taken_forecasts, "_OF_EACH", 1)
 
 
 @pytest.mark.parametrize("end", [1, 2, 4])
@@ -109,3 +110,12 @@ def test_forecasts_taken_are_compared_with_one_decided_before() -> None:
     if audit.take(taken(later)) is not None:
         with pytest.raises(Corrupt):
             audit.check_taken()
+
+
+def test_few_forecasts_on_each_question_are_taken_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There columns for each question take longer."""
+    monkeypatch.setattr(taken_forecasts, "_FEW", 2)
+    monkeypatch.setattr(taken_forecasts, "_OF_EACH", 3)
+    rows = [(question, 0, 11 + n, f"{question} {n}") for n in range(3) for question in range(2)]
+    assert [taken(rows[:count]).are_few() for count in range(1, 7)] == [True, True, True, True, True, False]
+    assert not taken(rows[::2]).are_few()

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partialmethod
 from typing import Any
 
 import pytest
 
-from forecast_ledger.ledger.auditing import quick_check
+from forecast_ledger.ledger.auditing import taken_forecasts
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.audit import verify
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.side_by_side import Beginning, verified_beginning
@@ -31,7 +33,10 @@ class Alone:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
-    """The beginnings verified side by side, of logs of any length in parts of seven rows; None if in doubt."""
+    """The beginnings verified side by side, of logs of any length, in parts of seven rows, read three at a time.
+
+    None if in doubt.
+    """
     found: list[Beginning | None] = []
 
     def noted(*log: Any, side_by_side: bool, **how: Any) -> Beginning | None:
@@ -46,5 +51,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
     monkeypatch.setattr(side_by_side, "MANY", 1)
     monkeypatch.setattr(side_by_side, "LEAST", 1)
     monkeypatch.setattr(side_by_side, "PART", 7)
-    monkeypatch.setattr(quick_check, "_FEW", 2)  # so that forecasts are taken row by row, and as columns
+    monkeypatch.setattr(StoredLog, "pages_with_types", partialmethod(StoredLog.pages_with_types, 3))
+    monkeypatch.setattr(taken_forecasts, "_FEW", 2)  # so that forecasts are taken row by row, and as columns
+    monkeypatch.setattr(taken_forecasts, "_OF_EACH", 1)
     return found
