@@ -534,7 +534,7 @@ def read(line: bytes | bytearray | memoryview | str) -> AnyCommand:
 
 
 def read_line(line: bytes | bytearray | memoryview | str) -> AnyCommand:
-    """As `read`, without a look at the type of the argument, which takes longer than most lines."""
+    """Return what `read` returns. The type of the argument is not checked, which takes longer than most lines."""
     try:
         command: AnyCommand = _decoder.decode(line)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:

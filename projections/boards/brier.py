@@ -18,6 +18,7 @@ from forecast_ledger.projections.core.arrays import (
     distinct,
     int64_array,
     join_columns,
+    run_lengths,
     run_starts,
     stable_order,
 )
@@ -136,7 +137,7 @@ def sums_of(sample: Sample) -> BrierSums:
     rows = np.sort(owner_probability_keys(sample).astype(np.uint64) << np.uint64(1) | sample.happened)
     key, happened = (rows >> np.uint64(1)).astype(np.int64), (rows & np.uint64(1)).astype(np.int64)
     starts, consensus = run_starts(key), np.maximum(sample.consensus, 0)
-    groups = GroupSums(key[starts], np.diff(starts, append=len(key)), _totals(happened, starts))
+    groups = GroupSums(key[starts], run_lengths(starts, len(key)), _totals(happened, starts))
     distance = np.where(sample.happened, PROBABILITY - consensus, consensus)
     lacking = (sample.consensus < 0).astype(np.int64)
     return BrierSums(groups, _by_owner(sample.owner, lacking, WideInt.product(distance, distance)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_starts
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_lengths, run_starts
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 _SECOND = 10**6  # µs
@@ -110,7 +110,7 @@ def wide_characters(numbers: WideInt) -> Characters:
     """
     starts, rows = run_starts(*numbers), len(numbers.low)
     if 2 * len(starts) < rows:
-        return wide_characters(numbers.take(starts)).repeat(np.diff(starts, append=rows), axis=0)
+        return wide_characters(numbers.take(starts)).repeat(run_lengths(starts, rows), axis=0)
     is_negative = numbers.carried().high < 0
     low, middle, high = WideInt(*(word * (1 - 2 * is_negative) for word in numbers)).carried()
     groups = list[Int64Array]()  # of eight digits, the last first

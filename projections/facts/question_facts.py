@@ -99,7 +99,7 @@ class _RowsOf:
     """The rows of a table in which each has a question, found by its code, in their order."""
 
     def __init__(self, questions: Iterable[int], count: int) -> None:
-        """questions: of each row, by code, of so many."""
+        """questions: the code of each row's question; count: of all questions."""
         codes = np.fromiter(questions, np.int64)
         self._rows = stable_order(codes)
         self._begins = np.searchsorted(codes[self._rows], np.arange(count + 1))

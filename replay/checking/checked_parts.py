@@ -32,7 +32,7 @@ class CheckedPage(NamedTuple):
 
     @classmethod
     def joined(cls, pages: list[Self]) -> Self:
-        """Return pages as one: of the forecasts on a question, more are taken together."""
+        """Return pages as one, so that more forecasts on a question are taken together."""
         plain, others, ids, forecasts = zip(*pages, strict=True)
         columns = map(np.concatenate, zip(*forecasts, strict=True))
         return cls(b"".join(plain), [*chain(*others)], [*chain(*ids)], ForecastPage(*columns))

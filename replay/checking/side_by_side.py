@@ -35,7 +35,7 @@ from forecast_ledger.ledger.model.events import (
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_starts
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_lengths, run_starts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import file_columns, file_page
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
@@ -209,7 +209,7 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Ar
     )
     others, is_plain, taken = iter(log.decode_rows(page.others)), np.frombuffer(page.plain, np.int8).astype(np.int64), 0
     starts = run_starts(is_plain)
-    for first, count in zip(starts.tolist(), np.diff(starts, append=len(is_plain)).tolist(), strict=True):
+    for first, count in zip(starts.tolist(), run_lengths(starts, len(is_plain)).tolist(), strict=True):
         if is_plain[first]:
             before = whole.audit.take(plain.between(taken, taken := taken + count))
         else:
