@@ -295,7 +295,8 @@ def read_forecasts(
         del groups[number]
     wanted = {*questions}
     nothing = no_rows(pyarrow().schema([field for field in schema if field.name not in without]))
-    return pyarrow().concat_tables([group.on(questions, wanted) for group in read] or [nothing])
+    table = pyarrow().concat_tables([group.on(questions, wanted) for group in read] or [nothing])
+    return table.combine_chunks() if len(read) > 1 else table
 
 
 def _in_groups(file: "_Opened", schema: Any, without: Collection[str], groups: Sequence[int]) -> Iterator[Any]:

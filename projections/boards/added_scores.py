@@ -40,7 +40,7 @@ from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 
-MOST_WAITING = 1 << 20  # sums that wait to be added up
+MOST_WAITING = 1 << 17  # sums that wait to be added up, of 64 bytes each
 MOST_KEPT = 1 << 21  # sums that are kept without bounds: 0.2 GB
 
 
@@ -65,7 +65,7 @@ Again = Callable[[], Iterable[SumRows]]  # computes all sums of all questions ag
 def questions_by_rules(facts: Facts) -> list[ScoredByRules]:
     """Return the ids of the contests of each rule set, and the questions that they score."""
     groups = contests_by_rules(facts, sorted(facts.contests))
-    return [(names, scored_questions(facts, *(facts.contests[name] for name in names))) for names in groups]
+    return [(names, scored_questions(facts, *(facts.contests[name] for name in names)).compact()) for names in groups]
 
 
 def has_many_sums(facts: Facts, groups: Iterable[ScoredByRules], counts: Int64Array) -> bool:

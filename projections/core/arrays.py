@@ -154,6 +154,17 @@ def spread(column: Int64Array, index: Int64Array) -> Int64Array:
     return column[:1] if (column[1:] == column[:-1]).all() else column[index]
 
 
+def compact(column: Int64Array) -> Int64Array:
+    """Return a column to keep: if all of its rows are equal, memory holds the first one alone. Shape (n,) or (n, k).
+
+    >>> column = compact(np.array([7, 7, 7]))
+    >>> column.tolist(), column.base.nbytes
+    ([7, 7, 7], 8)
+    """
+    first = column[:1]
+    return np.broadcast_to(first.copy(), column.shape) if (column == first).all() else column
+
+
 def index_where(rows: BoolArray) -> Int64Array | slice:
     """Return an index of the true rows, shape (m,), or a slice of everything if all are true.
 

@@ -4,12 +4,14 @@ A check that gives the same answer for many of these events is made once, the ot
 event has a fault, none is filed; to file them one by one then names the fault.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, repeat
-from operator import is_, lt
-from typing import Any
+from operator import attrgetter, is_, lt
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec.structs import force_setattr
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_WEIGHT, LAST_INSTANT, LONGEST_PERIOD
@@ -20,6 +22,7 @@ from forecast_ledger.projections.facts.columns import Entry, Facts, named_tuples
 from forecast_ledger.projections.facts.event_checks import check_event
 from forecast_ledger.projections.facts.settlements import Settlement
 
+_Value = TypeVar("_Value")
 _ANY = 0  # the log position of an event whose fault nobody reads
 
 
@@ -64,10 +67,17 @@ def _of(
 
 
 def _check_openings(facts: Facts, opened: Sequence[events.QuestionOpened]) -> None:
-    opens_at, closes_at = _within([event.opens_at for event in opened]), _within([event.closes_at for event in opened])
-    _within([event.at for event in opened])
+    instants = {name: [*map(attrgetter(name), opened)] for name in ("at", "opens_at", "closes_at")}
+    _, opens_at, closes_at = map(_within, instants.values())
+    for name, column in instants.items():  # equal values of different questions are held once
+        deque(map(force_setattr, opened, repeat(name), _once(column)), maxlen=0)
     _require(((opens_at < closes_at) & (closes_at - opens_at <= LONGEST_PERIOD)).all())
-    alike = {(event.kind, event.range, event.outcomes): event for event in opened}
+    alike = dict[object, events.QuestionOpened]()
+    for event in opened:
+        first = alike.setdefault((event.kind, event.range, event.outcomes), event)
+        if first is not event:
+            force_setattr(event, "range", first.range)
+            force_setattr(event, "outcomes", first.outcomes)
     for event in (*alike.values(), *[event for event in opened if event.reveals_at is not None]):
         check_event(facts, _ANY, event)
 
@@ -103,25 +113,30 @@ def _check_answers(facts: Facts, position: Sequence[int], resolved: Sequence[eve
     return codes
 
 
-def _known(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> Sequence[int]:
+def _once(values: Sequence[_Value]) -> Iterator[_Value]:
+    """Yield values, equal ones as one object."""
+    return map(dict[_Value, _Value]().setdefault, values, values)
+
+
+def _known(facts: Facts, position: Sequence[int], named: Sequence[Any]) -> list[int]:
     """Return the codes of the questions that events name. Raises KeyError, _FaultError: one was not opened before."""
     codes, opened = _codes(facts, named), facts.opened
-    last = codes[-1:] if isinstance(codes, range) else codes
-    if codes and opened[max(last)] >= position[0]:  # the last of them was opened among these events
+    if codes and opened[max(codes)] >= position[0]:  # the last of them was opened among these events
         _require(all(map(lt, map(opened.__getitem__, codes), position)))
     return codes
 
 
-def _codes(facts: Facts, named: Sequence[Any]) -> Sequence[int]:
+def _codes(facts: Facts, named: Sequence[Any]) -> list[int]:
     """Return the codes of the questions that events name. Raises KeyError: one is not known.
 
     Events often follow one another as their questions do; to compare the ids is then quicker than to look them up.
     """
     codes, names = facts.question_codes.codes, [event.question for event in named]
     first, last = (codes[names[0]], codes[names[-1]] + 1) if names else (0, 0)
-    if last - first == len(names) and [question.question for question in facts.questions[first:last]] == names:
-        return range(first, last)
-    return [codes[name] for name in names]
+    if last - first == len(names):
+        opened = [question.question for question in facts.questions[first:last]]
+        names = opened if opened == names else names  # their hashes are known
+    return [*map(codes.__getitem__, names)]
 
 
 def _within(numbers: Sequence[int], least: int = FIRST_INSTANT, greatest: int = LAST_INSTANT) -> Int64Array:
@@ -179,11 +194,11 @@ def file_answers(
         position,
         codes,
         [event.outcome for event in resolved],
-        [event.known_at for event in resolved],
+        _once([event.known_at for event in resolved]),
         [event.value for event in resolved],
         repeat(True, len(codes)),
         [exact_shares(event.payouts, event.payout_unit) if event.payouts else () for event in resolved],
-        [event.at for event in resolved],
+        _once([event.at for event in resolved]),
     )
     answers = [*rows]
     facts.settlements += answers

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
     Int64Array,
+    compact,
     int64_array,
     run_lengths,
     run_starts,
@@ -199,7 +200,8 @@ def _status(facts: Facts, last: int) -> Status:
         if position <= last:
             outcome[question], values[question], payouts[question] = answer, value, paid
             known_at[question] = known if settles else questions[question].closes_at
-    return Status(opens_at, closes_at, bins, closed_at, int64_array(outcome), int64_array(known_at), values, payouts)
+    columns = (opens_at, closes_at, bins, closed_at, int64_array(outcome), int64_array(known_at))
+    return Status._make([*map(compact, columns), values, payouts])
 
 
 def _file_event(facts: Facts, recorded: Recorded) -> None:

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.answers import number_of_answer
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array, spread
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, compact, int64_array, spread
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.facts.columns import (
     CHANCE,
@@ -323,6 +323,12 @@ class Questions:
     def take(self, index: Int64Array) -> Self:
         """Return the questions at these indices."""
         return type(self)(*(_taken(getattr(self, field.name), index) for field in fields(self)))
+
+    def compact(self) -> Self:
+        """Return the same questions in less memory, to keep them."""
+        columns: list[Any] = [getattr(self, field.name) for field in fields(self)]
+        columns = [compact(column) if isinstance(column, np.ndarray) else column for column in columns]
+        return type(self)(*columns)
 
     def as_scored(self, chance: Int64Array, question: Int64Array) -> Int64Array:
         """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""

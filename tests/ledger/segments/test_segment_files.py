@@ -133,6 +133,18 @@ def test_rows_in_any_order_are_found_by_their_questions(
         assert read_forecasts(tmp_path, segment, asked).to_pylist() == [row for row in rows if row["question"] in asked]
 
 
+def test_rows_of_several_row_groups_are_a_copy(tmp_path: Path) -> None:
+    """Memory then holds none of these groups longer than they are kept."""
+    columns = columns_of(
+        [opened("qa"), opened("qb"), *(forecast(q, participant=p) for q in ("qa", "qb") for p in "ab")]
+    )
+    segment = segment_of(tmp_path, columns)
+    for asked in (["qa"], ["qa", "qb"]):
+        found = read_forecasts(tmp_path, segment, asked)
+        assert {column.num_chunks for column in found.columns} == {1}
+        assert found["question"].to_pylist() == sorted(asked * 2)
+
+
 @pytest.mark.parametrize("asked", [[], ["qa"], ["zz"]])
 def test_a_file_that_lacks_rows_is_found_whichever_questions_are_read(asked: list[str], tmp_path: Path) -> None:
     """Also if it has no forecasts on them: those that are missing may be just these."""

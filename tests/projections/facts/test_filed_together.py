@@ -143,6 +143,23 @@ def test_what_is_filed_of_each_event() -> None:
     assert [facts.payouts(question) for question in (0, 1)] == [(half, half), (0, 1)]
 
 
+def test_equal_values_of_different_questions_are_held_once() -> None:
+    """A log can have very many questions, and most have the outcomes, the range and the times of others."""
+    names, decode = [f"q{number}" for number in range(300)], msgspec.json.Decoder(AnyEvent).decode
+    several: list[Any] = [msgspec.structs.replace(numeric(), question=name) for name in ("n0", "n1")]
+    several += [each for name in names for each in (binary(name), added(question=name), resolved(name, value=""))]
+    facts = read(contest())
+    assert file_together(facts, range(2, 904), [*map(decode, map(msgspec.json.encode, several))])
+    for name in ("at", "opens_at", "closes_at", "outcomes", "range"):
+        assert len({id(getattr(question, name)) for question in facts.questions}) == 1 + (name in {"outcomes", "range"})
+    for name in ("at", "known_at"):
+        assert len({id(getattr(answer, name)) for answer in facts.settlements}) == 1
+    codes, entries, settled = facts.question_codes.codes, facts.contests["cup"].entries, facts.settled
+    last = [[*table][-1] for table in (codes.values(), entries, settled)]
+    last += [entries[301].question, settled[301].question]
+    assert {*map(id, last)} == {id(last[0])}
+
+
 KERNELS: dict[str, Any] = {"kernel": "brier", "cdf_kernel": "crps", "quantile_kernel": "pinball"}
 RULES = RuleSet(name="any", **KERNELS, period="covered", total="mean")
 ENTRIES: list[dict[str, Any]] = [{}, {}, {"spot_at": OPENS + 1}, {"spots": (events.Spot(at=OPENS + 1),)}, {"weight": 7}]

@@ -24,6 +24,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.late_fractions import FEW
 from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS
 from forecast_ledger.projections.facts.columns import Facts, Forecasts
+from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.question_facts import FactsByQuestion, with_questions, without_questions
 from forecast_ledger.projections.tables import question_parts
 from forecast_ledger.projections.tables.analysis import CachedResults
@@ -261,6 +262,17 @@ def test_bounds_are_for_sums_that_can_be_many(
         monkeypatch.setattr(added_scores, "MOST_KEPT", kept)
         scored = added_scores.questions_by_rules(questions)
         assert added_scores.has_many_sums(questions, scored, counts) == has_many
+
+
+def test_columns_of_equal_rows_are_held_once() -> None:
+    """Of very many questions, most columns have one value: the questions of a log are in memory until its end."""
+    facts = unlike("ada")
+    (_, scored), *_ = added_scores.questions_by_rules(facts)
+    for kept in (vars(scored).values(), status(facts)):
+        columns = [each for each in kept if isinstance(each, np.ndarray)]
+        held_once = [column.strides[0] == 0 for column in columns]
+        assert held_once == [bool((column == column[:1]).all()) for column in columns]
+        assert {*held_once} == {True, False}
 
 
 @pytest.mark.parametrize(
