@@ -49,10 +49,17 @@ class TakenForecasts:
 
     def __init__(self, standing: StandingOf) -> None:
         self._standing, self._taken = standing, list[tuple[Sequence[str], Any, Any, Any]]()
+        self._latest, self._in_order = -(2**63), True  # the last instant, if each is after the one before or the same
 
-    def take(self, labels: Sequence[str], columns: Iterable[Any]) -> None:
-        """Add forecasts. columns: the code of each participant among the labels, the instant and the log position."""
+    def take(self, labels: Sequence[str], columns: Sequence[Any], *, in_order: bool) -> None:
+        """Add forecasts. columns: the code of each participant among the labels, the instant and the log position.
+
+        in_order: whether no instant is before the one before it.
+        """
         self._taken.append((labels, *columns))
+        _, at, _ = columns
+        self._in_order = self._in_order and in_order and bool(at[0] >= self._latest)
+        self._latest = at[-1]
 
     def load(self) -> StandingOf:
         """Return the forecasts that stand. Raises Corrupt at a forecast that is before its participant's last one."""
@@ -66,11 +73,14 @@ class TakenForecasts:
         self._taken.clear()
         return standing
 
-    def only_taken(self) -> list[Any]:
-        """Return the columns of all forecasts that stand, as they were taken; load them if there are others."""
+    def unordered(self) -> list[Any]:
+        """Return the columns of all forecasts, as they were taken; load them if there are others.
+
+        Empty if they are in the order of their instants, whoever made them.
+        """
         if self._standing:
             self.load()
-        return self._taken
+        return [] if self._in_order else self._taken
 
 
 def take_columns(forecasts: PlainForecasts, state: State) -> list[str] | None:
@@ -86,22 +96,25 @@ def take_columns(forecasts: PlainForecasts, state: State) -> list[str] | None:
     begins = np.flatnonzero(np.diff(question, prepend=-1))
     latest = np.maximum.reduceat(columns[1], begins).tolist()
     taken = [names[code] for code in question[begins].tolist()]
+    _, at, _ = columns
+    falls = {*question[1:][(at[1:] < at[:-1]) & (question[1:] == question[:-1])].tolist()}
+    in_order = [code not in falls for code in question[begins].tolist()]
     ends = [*begins[1:].tolist(), len(order)]
-    for name, last, begin, end in zip(taken, latest, begins.tolist(), ends, strict=True):
+    for name, last, rises, begin, end in zip(taken, latest, in_order, begins.tolist(), ends, strict=True):
         opened = unsettled_question(name, state)
         if opened is None or last >= opened.closed_at:
             return None
         standing = state.standing[name]
         if not isinstance(standing, TakenForecasts):
             standing = state.standing[name] = TakenForecasts(state.standing_on(name))
-        standing.take(labels, [column[begin:end] for column in columns])
+        standing.take(labels, [column[begin:end] for column in columns], in_order=rises)
     return taken
 
 
 def check_taken(state: State) -> None:
     """Check that no participant's forecasts go back in time. Codes mean the same in all of them. Raises Corrupt."""
     standing = [each for each in state.standing.values() if isinstance(each, TakenForecasts)]
-    chunks = [(number, columns) for number, each in enumerate(standing) for _, *columns in each.only_taken()]
+    chunks = [(number, columns) for number, each in enumerate(standing) for _, *columns in each.unordered()]
     if not chunks:
         return
     participant, at, position = (np.concatenate(column) for column in zip(*(each for _, each in chunks), strict=True))

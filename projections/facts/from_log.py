@@ -77,10 +77,14 @@ def facts_after(facts: Facts, columns: list[ForecastPage], pages: Iterable[Seque
 
     Raises Corrupt at an event that does not fit those before it.
     """
-    filed = (file_page(facts, page) for page in pages)
-    columns = [*columns, *(forecasts for forecasts in filed if forecasts is not None)]
-    facts.held = laid_out(facts, gather_forecasts(facts, columns))
+    facts.held = laid_out(facts, gather_forecasts(facts, [*columns, *filed_pages(facts, pages)]))
     return facts
+
+
+def filed_pages(facts: Facts, pages: Iterable[Sequence[Recorded]]) -> list[ForecastPage]:
+    """File the next pages of a log; return the columns of their forecasts. Raises as `file_page` does."""
+    filed = (file_page(facts, page) for page in pages)
+    return [forecasts for forecasts in filed if forecasts is not None]
 
 
 def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
