@@ -562,6 +562,16 @@ def test_each_connection_has_the_safe_pragmas(
         assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES
 
 
+def test_a_writer_keeps_a_connection_that_waits_for_nothing(tmp_path: Path) -> None:
+    """It asks for its turn itself, more often than SQLite would; what reads waits in SQLite, for as long as a turn."""
+    sqlite, wait = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=False), "PRAGMA busy_timeout"
+    with closing(sqlite):
+        with sqlite._files.writing() as writer:
+            assert writer.cursor().sqlite_cursor.execute(wait).fetchone()[0] == 0
+        with sqlite._files.reading() as reader:
+            assert reader.sqlite_cursor.execute(wait).fetchone()[0] == database.LOCK_TIMEOUT * 1_000
+
+
 def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row longer than the limit of the store is not read into memory."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.MAX_ROW_BYTES", 5_000)
