@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -41,7 +41,6 @@ _ENCODINGS = {"position": _DELTA, "recorded_at": _DELTA, "claimed_at": _DELTA, "
 _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
-_UNCOUNTED = frozenset({"command_id", "command", "provenance", "numbers"})  # large columns that counts do not need
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
 _FOOTERS = 1 << 10  # files whose footers are kept
 _THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
@@ -159,65 +158,36 @@ def _read_file(
         return _read(file, schema, without, range(file.parquet.num_row_groups)).unify_dictionaries()
 
 
-def check_statements(folder: Path, segment: Segment) -> None:
+def check_statements(folder: Path, segment: Segment, columns: SegmentColumns) -> None:
     """Check that what the files of a segment state about their rows, for readers of Parquet, is true.
 
-    Memory holds a row group; and the columns that are counted, if the segment keeps their counts, which are compared.
-    Raises Corrupt at its first log position, also what `read_columns` raises.
+    columns: of the segment, as `read_columns` returns them. Raises Corrupt at its first log position.
     """
-    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
-        _check_file(folder, entry, schema, segment.first)
+    files = segment.forecasts, segment.others, segment.quotes
+    for entry, schema, table in zip(files, schemas(), columns, strict=True):
+        _check_file(folder, entry, schema, segment.first, table)
     if segment.counts is not UNSET:
-        schema, *_ = schemas()
-        _check_counts(folder, segment, _read_file(folder, segment.forecasts, schema, segment.first, _UNCOUNTED))
+        schema, expected = counts_schema(), count_forecasts(columns.forecasts)
+        counts = _read_file(folder, segment.counts, schema, segment.first)
+        _check_file(folder, segment.counts, schema, segment.first, counts)
+        if expected is None or not expected.equals(counts):
+            raise _other_counts(segment)
 
 
 def read_checked(folder: Path, segment: Segment) -> SegmentColumns:
-    """Return the columns of a segment, after the checks of `check_statements`. Raises what that raises."""
-    tables = []
-    for entry, schema in zip((segment.forecasts, segment.others, segment.quotes), schemas(), strict=True):
-        groups = [no_rows(schema)]
-        _check_file(folder, entry, schema, segment.first, groups.append)
-        tables.append(pyarrow().concat_tables(groups).unify_dictionaries())
-    if segment.counts is not UNSET:
-        _check_counts(folder, segment, tables[0])
-    return SegmentColumns(*tables)
+    """Return the columns of a segment, after the checks of `check_statements`. Raises what `read_columns` raises."""
+    columns = read_columns(folder, segment)
+    check_statements(folder, segment, columns)
+    return columns
 
 
-def _check_counts(folder: Path, segment: Segment, forecasts: Any) -> None:
-    """Check the file of the counts of forecasts. Raises Corrupt: they are not those of these forecasts."""
-    groups = [no_rows(counts_schema())]
-    _check_file(folder, segment.counts, counts_schema(), segment.first, groups.append)
-    expected = count_forecasts(forecasts)
-    if expected is None or not expected.equals(pyarrow().concat_tables(groups)):
-        raise _other_counts(segment)
-
-
-def _check_file(
-    folder: Path,
-    entry: SegmentFile | UnsetType,
-    schema: Any,
-    position: int,
-    keep: Callable[[Any], None] = lambda _: None,
-) -> None:
-    """Check what a file of a segment, if there is one, states about its rows. keep: is called with each row group."""
+def _check_file(folder: Path, entry: SegmentFile | UnsetType, schema: Any, position: int, table: Any) -> None:
+    """Check what a file of a segment, if there is one, states about its rows, which are in a table."""
     if entry is not UNSET:
         with _opened(folder, entry, schema, position) as file:
             columns = pyarrow().schema([schema.field(name) for name in file.parquet.schema_arrow.names])
-            check_footer(file.bytes, columns, _row_groups(file, schema, columns.names, keep))
-
-
-def _row_groups(file: "_Opened", schema: Any, names: list[str], keep: Callable[[Any], None]) -> Iterator[Any]:
-    """Yield the columns of each row group that the file has. Raises ValueError: they are too many for the file."""
-    file.sizes.rows_together(file.bytes)
-    total = 0
-    for group in range(file.parquet.num_row_groups):
-        table = _read(file, schema, (), [group])
-        keep(table)
-        table = table.select(names)
-        total += sum(decoded_bytes(chunk) for column in table.columns for chunk in column.chunks)
-        file.sizes.check(total)
-        yield table
+            groups = _sliced(table.select(columns.names), file, range(file.parquet.num_row_groups))
+            check_footer(file.bytes, columns, groups)
 
 
 class KeptGroups:
@@ -300,8 +270,13 @@ def read_forecasts(
 
 
 def _in_groups(file: "_Opened", schema: Any, without: Collection[str], groups: Sequence[int]) -> Iterator[Any]:
-    """Yield the columns of each of some row groups, but for those named, which are read together."""
-    table, end = _read(file, schema, without, groups), 0
+    """Return the columns of each of some row groups, but for those named, which are read together."""
+    return _sliced(_read(file, schema, without, groups), file, groups)
+
+
+def _sliced(table: Any, file: "_Opened", groups: Sequence[int]) -> Iterator[Any]:
+    """Yield the rows of each row group of a table that has some of a file, one after the other."""
+    end = 0
     for group in groups:
         begin, end = end, end + file.parquet.metadata.row_group(group).num_rows
         yield table.slice(begin, end - begin)

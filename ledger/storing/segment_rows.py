@@ -157,7 +157,7 @@ class SegmentRows(Rows):
             try:
                 for file in segment.files:
                     check_file(self._folder, file, segment.first)
-                check_statements(self._folder, segment)
+                check_statements(self._folder, segment, self.columns(segment))
             except Corrupt as damage:
                 self.check_current()
                 yield Fault(damage.position, str(damage.args[1]))

@@ -47,6 +47,7 @@ from forecast_ledger.replay.reading.log import Cut, Log
 MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before rows are read
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
+_LATE = 8  # the files are checked before the last part in so many for each other process: this one still decides then
 _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
 
 
@@ -121,10 +122,12 @@ def verified_beginning(
     except (*_UNFIT, OSError):
         return None
     try:
-        ends = [min(after + PART, end) for after in range(0, end, PART)]
+        ends = [0, *(min(after + PART, end) for after in range(0, end, PART))]
+        late = max(1, len(ends) - len(ends) // _LATE * (processes - 1))
+        parts = [tasks.submit(check_part, *part) for part in pairwise(ends[:late])]
         faultless = [tasks.submit(has_no_faults)] if files else []
-        parts = tasks.results(tasks.submit(check_part, *part) for part in pairwise([0, *ends]))
-        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], parts)
+        parts += [tasks.submit(check_part, *part) for part in pairwise(ends[late - 1 :])]
+        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], tasks.results(parts))
         return beginning if beginning is not None and all(tasks.results(faultless)) else None
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None

@@ -30,7 +30,7 @@ from forecast_ledger.ledger.core.parquet_files import (
 )
 from forecast_ledger.ledger.model.log import stated_digest
 from forecast_ledger.ledger.segments.segment_columns import rebuild
-from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts
+from forecast_ledger.ledger.segments.segment_files import read_checked, read_columns, read_forecasts
 from forecast_ledger.ledger.segments.segment_manifest import Segment, describe_file, read_manifest
 from tests.support.late import duckdb, polars
 
@@ -166,8 +166,8 @@ def ours_find(folder: Path, segment: Segment) -> Any:
 def accepted(folder: Path, segment: Segment) -> bool:
     """Return whether full verification accepts the files of a segment."""
     try:
-        check_statements(folder, segment)
-        *_, last = (row for page in rebuild(read_columns(folder, segment), segment.before) for row in page)
+        columns = read_checked(folder, segment)
+        *_, last = (row for page in rebuild(columns, segment.before) for row in page)
     except Corrupt:
         return False
     return stated_digest(last) == segment.digest

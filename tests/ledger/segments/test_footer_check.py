@@ -19,7 +19,7 @@ from forecast_ledger.ledger.core.parquet_files import BYTES, LIST, LONG, STRUCT,
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import check_statements
+from forecast_ledger.ledger.segments.segment_files import read_checked
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.reading.log import Log
@@ -91,7 +91,7 @@ def test_what_we_write_is_true(commands: list[AnyCommand], differ: bool) -> None
     with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patched:
         patched.setattr(segment_files, "_differ", lambda _: differ)
         patched.setattr(segment_files, "_GROUP", 3)
-        check_statements(Path(place), segment_of(Path(place), columns_of(commands)))
+        read_checked(Path(place), segment_of(Path(place), columns_of(commands)))
 
 
 def test_many_pages_and_long_values_are_checked(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_many_pages_and_long_values_are_checked(tmp_path: Path) -> None:
     path = tmp_path / segment.forecasts.name
     chunk = metadata(parts(path.read_bytes())[1], "numbers")
     assert sum(each[3][1] for each in chunk[13][1][1] if each[1][1] == 0) > 1  # pages of data
-    check_statements(tmp_path, segment)
+    read_checked(tmp_path, segment)
 
 
 def of_statistics(column: str, **values: tuple[int, Any] | None) -> Callable[[Struct], None]:
@@ -176,7 +176,7 @@ def test_what_older_versions_do_not_write_may_be_missing(folder: Path) -> None:
     exact = of_statistics("question", f7=None, f8=None)
     for change in (exact, lambda footer: metadata(footer, "made").pop(12)):
         changed(folder, change)
-        check_statements(folder, read_manifest(folder).segments[0])
+        read_checked(folder, read_manifest(folder).segments[0])
 
 
 def test_a_footer_that_can_be_read_in_two_ways_is_refused(folder: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_footer_that_can_be_read_in_two_ways_is_refused(folder: Path) -> None:
     relisted(folder, "forecasts", longer)
     assert parquet.read_metadata(next(folder.glob("*.forecasts.parquet"))).num_rows > 0
     with pytest.raises(Corrupt, match="can be read in two ways"):
-        check_statements(folder, read_manifest(folder).segments[0])
+        read_checked(folder, read_manifest(folder).segments[0])
 
 
 @pytest.mark.parametrize("engine", ["local", "auto"])

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
-from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_forecasts, write_table
+from forecast_ledger.ledger.segments.segment_files import read_checked, read_columns, read_forecasts, write_table
 from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
 from tests.support import oracle
 from tests.support.effort import times
@@ -215,12 +215,12 @@ def test_row_groups_are_too_large_together(tmp_path: Path, monkeypatch: pytest.M
     segment = segment_of(tmp_path, columns_of(said))
     monkeypatch.setattr(parquet_files, "MOST_RATIO", 0)
     monkeypatch.setattr(parquet_files, "FREE_BYTES", 100_000)
-    check_statements(tmp_path, segment)
+    read_checked(tmp_path, segment)
     file = parquet.ParquetFile(tmp_path / segment.forecasts.name)
     assert file.num_row_groups == 4
     monkeypatch.setattr(parquet_files, "FREE_BYTES", 2 * max(file.read_row_group(n).nbytes for n in range(4)))
     with pytest.raises(Corrupt, match="rows take more than"):
-        check_statements(tmp_path, segment)
+        read_checked(tmp_path, segment)
 
 
 @pytest.mark.parametrize(("long", "too_large"), [(20, True), (2, False)])

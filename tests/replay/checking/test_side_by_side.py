@@ -452,6 +452,28 @@ def test_this_process_does_what_no_other_has_begun(
     assert None not in begun
 
 
+@pytest.mark.parametrize(
+    ("processors", "order"), [(2, [0, 7, 14, -1, 21]), (3, [0, 7, -1, 14, 21]), (9, [-1, 0, 7, 14, 21])]
+)
+def test_files_are_checked_while_this_process_decides_the_last_commands(
+    processors: int, order: list[int], tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The more processes check the last parts meanwhile, the earlier; -1 in place of a part."""
+    checked, has_no_faults = list[int](), side_by_side.has_no_faults
+
+    def check(reader: Reader, after: int = -1, end: int = 0) -> CheckedPart | bool | None:
+        checked.append(after)
+        return check_part(reader, after, end) if end else has_no_faults(reader)
+
+    monkeypatch.setattr(side_by_side, "processors", lambda: processors)
+    monkeypatch.setattr(side_by_side, "_LATE", 4)
+    monkeypatch.setattr(side_by_side, "check_part", check)
+    monkeypatch.setattr(side_by_side, "has_no_faults", check)
+    assert same(written(tmp_path / "log.db", FORECASTS))
+    assert checked == order
+    assert None not in begun
+
+
 # --- Rows that were changed in the file, without their digests.
 
 Edit = Callable[[sqlite3.Connection, int], None]
