@@ -1,7 +1,7 @@
 """Reading the facts of sealed segments: forecasts are taken over as columns, other events are filed in pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import filterfalse, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -144,8 +144,9 @@ def _file_counts(facts: Facts, table: Any, opened: _Labels) -> Int64Array:
     """
     facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
     is_question = is_valid(whole(table["question"]))
-    for participant in table["participant"].filter(chosen(~is_question)).to_pylist():
-        facts.participant_codes.add(participant)
+    participants, known = table["participant"].filter(chosen(~is_question)).to_pylist(), facts.participant_codes
+    for participant in filterfalse(known.codes.__contains__, participants):
+        known.add(participant)
     questions, rows = table["question"].filter(chosen(is_question)), integers(table["rows"])[is_question]
     code, counts = opened.find(questions), np.zeros(len(facts.questions), np.int64)
     if len(unknown := np.flatnonzero(code >= len(counts))):

@@ -1,7 +1,7 @@
 """The facts about some questions, apart from those that all questions share, so that a part needs only some."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
@@ -50,47 +50,38 @@ class FactsByQuestion:
 
     def __init__(self, facts: Facts) -> None:
         contests, count = facts.contests, len(facts.questions)
-        self._facts, self._names = facts, [*contests]
+        self._facts = facts
         self._closings = _RowsOf((code for _, code, _ in facts.closings), count)
         self._settlements = _RowsOf((settlement.question for settlement in facts.settlements), count)
         self._entries = _RowsOf((code for contest in contests.values() for code in contest.entries), count)
-        sizes = int64_array([len(contest.entries) for contest in contests.values()])
-        self._contests = np.repeat(np.arange(len(contests)), sizes)
+        self._contests = [name for name, contest in contests.items() for _ in contest.entries]
 
-    def on(self, codes: Iterable[int], contest: str | None = None) -> QuestionFacts:
+    def on(self, codes: Sequence[int], contest: str | None = None) -> QuestionFacts:
         """Return the facts about some questions, numbered in this order. contest: the only one that they are in."""
         facts, numbers = self._facts, {code: number for number, code in enumerate(codes)}
-        closed = [(number, facts.closings[row]) for code, number in numbers.items() for row in self._closings.of(code)]
-        closings = [(position, number, at) for number, (position, _, at) in closed]
-        settlements = _renumbered(
-            Settlement,
-            [
-                (number, facts.settlements[row])
-                for code, number in numbers.items()
-                for row in self._settlements.of(code)
-            ],
-        )
+        closed = [(number, facts.closings[row]) for number, row in self._closings.of(codes)]
+        answers = [(number, facts.settlements[row]) for number, row in self._settlements.of(codes)]
+        settlements = _renumbered(Settlement, answers)
         last = {answer.question: answer for answer in settlements}  # those of a question are in log order
         return QuestionFacts(
-            questions=[facts.questions[code] for code in numbers],
-            opened=[facts.opened[code] for code in numbers],
+            questions=[*map(facts.questions.__getitem__, codes)],
+            opened=[*map(facts.opened.__getitem__, codes)],
             former=_numbered(facts.former, numbers),
-            closings=sorted(closings),
+            closings=sorted((position, number, at) for number, (position, _, at) in closed),
             settlements=sorted(settlements, key=attrgetter("position")),
             settled={number: answer for number, answer in last.items() if answer.settles},
             changed=_numbered(facts.changed, numbers),
             retractions=_numbered(facts.retractions, numbers),
-            entries=self._entries_of(numbers, contest),
+            entries=self._entries_of(codes, contest),
             quotes=facts.books.quotes.on(numbers),
         )
 
-    def _entries_of(self, numbers: dict[int, int], contest: str | None) -> dict[str, dict[int, Entry]]:
+    def _entries_of(self, codes: Sequence[int], contest: str | None) -> dict[str, dict[int, Entry]]:
         chosen = defaultdict[str, list[tuple[int, Entry]]](list)
-        for code, number in numbers.items():
-            for row in self._entries.of(code):
-                name = self._names[self._contests[row]]
-                if contest is None or contest == name:
-                    chosen[name].append((number, self._facts.contests[name].entries[code]))
+        for number, row in self._entries.of(codes):
+            name = self._contests[row]
+            if contest is None or contest == name:
+                chosen[name].append((number, self._facts.contests[name].entries[codes[number]]))
         entries = {name: _renumbered(Entry, chosen[name]) for name in self._facts.contests if name in chosen}
         return {name: {entry.question: entry for entry in each} for name, each in entries.items()}
 
@@ -104,10 +95,13 @@ class _RowsOf:
         self._rows = stable_order(codes)
         self._begins = np.searchsorted(codes[self._rows], np.arange(count + 1))
 
-    def of(self, code: int) -> list[int]:
-        """Return the rows of a question, by number."""
-        rows: list[int] = self._rows[self._begins[code] : self._begins[code + 1]].tolist()
-        return rows
+    def of(self, codes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the rows of some questions, by number, each after the number of its question among these."""
+        code = int64_array(codes)
+        begins, ends = self._begins[code], self._begins[code + 1]
+        number = np.arange(len(code)).repeat(ends - begins)
+        row = np.arange(len(number)) + (ends - np.cumsum(ends - begins))[number]
+        return zip(number.tolist(), self._rows[row].tolist(), strict=True)
 
 
 def _renumbered(kind: type[_Row], rows: list[tuple[int, _Row]]) -> list[_Row]:
