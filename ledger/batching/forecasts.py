@@ -305,8 +305,9 @@ def _form(command: Any) -> str:
         return ""
     if command.evidence is not None or command.correlation is not None or command.causation is not None:
         return ""
-    if command.probabilities is None and command.cdf is None and command.quantiles is None and command.samples is None:
-        return "probability"
+    is_one = command.quantiles is None or command.probability is None
+    if is_one and command.probabilities is None and command.cdf is None and command.samples is None:
+        return "probability" if command.quantiles is None else "quantiles"
     fields = [field for field in _NUMBERS if getattr(command, field) is not None]
     return fields[0] if len(fields) == 1 else ""
 
@@ -402,7 +403,8 @@ def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[
                     measures[index] = numbers
                     contents[index] = json.encode(numbers.units).decode() if field == "cdf" else content
     faults.update(index for index, numbers in enumerate(measures) if numbers is None)
-    return [numbers_content(field, content) for content in contents], measures
+    before = numbers_content(field, "")
+    return [before + content for content in contents], measures
 
 
 def _numbers_text(field: str, given: Sequence[Any]) -> bytes | None:

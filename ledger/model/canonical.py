@@ -129,7 +129,8 @@ def numbers_text(field: str, numbers: Sequence[Any]) -> bytes:
     b'["0","2.5","1E+2"]'
     """
     decimals = map(WRITTEN.normalize, values.read_decimals(numbers, field))
-    return _encoder.encode([*decimals]).replace(b'"-0"', b'"0"')
+    text = _encoder.encode([*decimals])
+    return text.replace(b'"-0"', b'"0"') if b"-" in text else text
 
 
 def numbers_content(field: str, numbers: str) -> str:

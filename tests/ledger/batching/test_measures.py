@@ -41,6 +41,13 @@ def test_numbers_that_are_read_are_those_that_were_written(many: int, monkeypatc
     assert too_long > 100 or many > 1
 
 
+def test_numbers_that_all_have_decimals_are_read_together() -> None:
+    """As are most; then no number has to be found for a point."""
+    numbers = [Decimal("-1.25"), Decimal("0.5")]
+    read = read_measures("quantiles", numbers_text("quantiles", numbers * 64), [numbers] * 64)
+    assert [*read] == [('["-1.25","0.5"]', Measures("quantiles", 2, [-125, 50]))] * 64
+
+
 def test_numbers_at_a_bound_between_two_units_are_left_to_the_long_way() -> None:
     """The bounds, 0.3 and 1.7, are 0 and 2 in whole units: 0 and 2 would be outside, and 1 is inside."""
     taken = takes(NumericRange(lower="0.3", upper="1.7", levels=(1, 2), decimals=0))
