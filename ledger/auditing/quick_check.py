@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, json
 
-from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts, check_taken, take_columns
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts, TakenIds, check_taken, take_columns
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import (
     CUMULATIVE,
@@ -33,7 +33,6 @@ from forecast_ledger.ledger.model.canonical import (
 )
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange, QuestionOpened
 from forecast_ledger.ledger.model.log import Recorded, fingerprints
-from forecast_ledger.ledger.model.mismatch import short_repr
 
 DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 # A forecast, and whether in normal form -> the part of its numbers in its content; None if not accepted.
@@ -115,8 +114,7 @@ class ForecastCheck:
         self._forms = ForecastForms()
         self._taking: dict[str, _Taking | None] = {}  # by question; None for one that may take no forecast
         self._said: tuple[Sequence[Recorded], int, list[bool | None]] = (), 0, []  # of rows, from one of them on
-        self._ids = set[str]()  # of forecasts taken as columns
-        self._taken = list[tuple[Sequence[str], Any]]()  # their ids and log positions
+        self._ids = TakenIds()
         self._is_normal = False  # whether a command is known by its normal form, as all after it must be
         self.first_forms = 0, 0  # how many are known by the first form, and the log position of the last one
 
@@ -146,7 +144,7 @@ class ForecastCheck:
         """
         if type(rows[begin].event) is not ForecastMade:
             return 0
-        taking, several, taken, count = self._taking, self._state.several_ids(), self._ids, 0
+        taking, several, count = self._taking, self._state.several_ids(), 0
         beside = islice(rows, begin, None), islice(rows, begin + 1, None), self._said_from(rows, begin)
         for recorded, after, said in zip(*beside, strict=False):
             event: Any = recorded.event
@@ -158,7 +156,7 @@ class ForecastCheck:
             last = standing.get(who)
             if last is not None and at < (last if isinstance(last, int) else last[0]):
                 break
-            if command_id in commands or command_id in taken or command_id == after.command_id:
+            if command_id in commands or command_id == after.command_id:
                 break
             if recorded.normal is not True:
                 if not said and (self._is_normal or not DIGEST.fullmatch(recorded.command)):
@@ -178,7 +176,8 @@ class ForecastCheck:
     def _said_from(self, rows: Sequence[Recorded], begin: int) -> Iterable[bool | None]:
         """Yield what forecasts say, from a row on up to one that is none, or is known by the other form.
 
-        Only forecasts are among these rows: whatever is applied meanwhile, the forms of questions stay as they are.
+        None also for one whose id a forecast taken before has. Only forecasts are among these rows: whatever is applied
+        meanwhile, the forms of questions stay as they are.
         """
         read, first, said = self._said
         if read is not rows or not first <= begin < first + len(said):
@@ -192,6 +191,8 @@ class ForecastCheck:
             names = [recorded.event.question for recorded in forecasts]  # type: ignore[union-attr]
             known = [taking[name] if name in taking else taking.setdefault(name, self._takes(name)) for name in names]
             said = self._forms.say(forecasts, [each and each[2] for each in known])
+            for index in self._ids.among([recorded.command_id for recorded in forecasts]):
+                said[index] = None
             self._said = rows, begin, said
         return islice(said, begin - first, None)
 
@@ -202,10 +203,9 @@ class ForecastCheck:
         """
         if forecasts.are_few():
             return self._take_rows(forecasts.rows(), commands)
-        count, self._is_normal = len(self._ids) + len(forecasts.ids), True
-        self._ids.update(forecasts.ids)
-        self._taken.append((forecasts.ids, forecasts.position))
-        if len(self._ids) < count or (taken := take_columns(forecasts, self._state)) is None:
+        self._is_normal = True
+        self._ids.take(forecasts.ids, forecasts.position)
+        if (taken := take_columns(forecasts, self._state)) is None:
             return False
         for name in taken:
             self._taking.pop(name, None)  # what stands there is not what stood
@@ -213,17 +213,16 @@ class ForecastCheck:
 
     def check_taken(self, commands: Collection[str]) -> None:
         """Check the ids of forecasts taken, and their order in time. commands: the other ids. Raises Corrupt."""
-        for command_id in () if self._ids.isdisjoint(commands) else commands:
-            if (position := self.taken_at(command_id)) is not None:
-                raise Corrupt(position, f"the id {short_repr(command_id)} is that of another command too")
+        again, others = self._ids.check(), [*commands]
+        for index in self._ids.among(others):
+            again = self._ids.position(others[index])
+        if again is not None:
+            raise Corrupt(again, "the id of the command is that of another command too")
         check_taken(self._state)
 
     def taken_at(self, command_id: str) -> int | None:
-        """Return the log position of the forecast with this id, if it was taken with others."""
-        if command_id not in self._ids:
-            return None
-        ids, position = next(each for each in self._taken if command_id in each[0])
-        return int(position[ids.index(command_id)])
+        """Return the log position of the forecast with this id, if it was taken with others, and checked."""
+        return self._ids.position(command_id) if self._ids.among([command_id]) else None
 
     def _take_rows(self, forecasts: Iterable[tuple[str, str, int, str, int]], commands: dict[str, int]) -> bool:
         """Apply forecasts row by row; return what `take` does."""
@@ -232,7 +231,7 @@ class ForecastCheck:
             known = taking[name] if name in taking else taking.setdefault(name, self._takes(name))
             if known is None or who in several or at >= known[0]:
                 return False
-            if command_id in commands or command_id in self._ids:
+            if command_id in commands:
                 return False
             standing = known[1]
             last = standing.get(who)

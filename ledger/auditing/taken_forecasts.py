@@ -9,6 +9,8 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import StandingOf, State
 
+_MIX, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # an odd number that spreads bits, and half of them
+_WIDE = 64  # bytes of an id: longer ones are kept as objects, among which short ones take less memory
 _FEW, _OF_EACH = 32, 4  # forecasts: fewer, or fewer on each question, are taken in less time row by row
 
 
@@ -16,7 +18,7 @@ class PlainForecasts(NamedTuple):
     """Forecasts alone in their commands, of which `ForecastForms.say` is true by a digest of the normal form.
 
     names, labels: of questions and participants, by code. question, participant: codes. at: when each is made, µs. ids:
-    of the commands. position: in the log. Columns have the shape (n,).
+    of the commands, as `bytes_of` gives them. position: in the log. Columns have the shape (n,).
     """
 
     names: Sequence[str]
@@ -24,7 +26,7 @@ class PlainForecasts(NamedTuple):
     question: Any
     participant: Any
     at: Any
-    ids: Sequence[str]
+    ids: Any
     position: Any
 
     def are_few(self) -> bool:
@@ -41,7 +43,61 @@ class PlainForecasts(NamedTuple):
             map(texts.__getitem__, codes.tolist())
             for texts, codes in ((self.names, self.question), (self.labels, self.participant))
         )
-        return zip(names, labels, self.at.tolist(), self.ids, self.position.tolist(), strict=True)
+        ids = map(bytes.decode, self.ids.tolist())
+        return zip(names, labels, self.at.tolist(), ids, self.position.tolist(), strict=True)
+
+
+def bytes_of(ids: Iterable[str]) -> Any:
+    """Return ids as an array of the bytes of UTF-8, shape (n,).
+
+    >>> bytes_of(["f1", "f10"]).tolist()
+    [b'f1', b'f10']
+    """
+    return np.array([*map(str.encode, ids)], "S")
+
+
+class TakenIds:
+    """The ids of forecasts that were taken as columns. Until they are checked, they seem to be none."""
+
+    def __init__(self) -> None:
+        self._taken, self._hashes = list[tuple[Any, Any]](), np.zeros(0, np.uint64)  # in order
+
+    def take(self, ids: Any, position: Any) -> None:
+        """Add ids, as `bytes_of` gives them, and the log position of each."""
+        self._taken.append((ids if ids.itemsize <= _WIDE else ids.astype(object), position))
+
+    def check(self) -> int | None:
+        """Return a log position whose id may be at another one too; None if every id is there once."""
+        if self._taken:
+            hashes = np.concatenate([_hashes(ids) for ids, _ in self._taken])
+            self._hashes = np.sort(hashes)
+            if (again := self._hashes[1:][self._hashes[1:] == self._hashes[:-1]]).size:
+                return int(np.concatenate([position for _, position in self._taken])[hashes == again[0]].max())
+        return None
+
+    def among(self, ids: Sequence[str]) -> list[int]:
+        """Return which of some ids, by index, are among those taken and checked."""
+        if not len(self._hashes) or not ids:
+            return []
+        hashes = _hashes(bytes_of(ids))
+        near = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
+        possible = np.flatnonzero(self._hashes[near] == hashes).tolist()
+        return [index for index in possible if self.position(ids[index]) is not None]
+
+    def position(self, command_id: str) -> int | None:
+        """Return the log position of the forecast with an id; None if none was taken."""
+        found = (position[ids == command_id.encode()] for ids, position in self._taken)
+        return next((int(each[0]) for each in found if len(each)), None)
+
+
+def _hashes(ids: Any) -> Any:
+    """Return a number of 64 bits for each id, shape (n,): if it differs, so do the ids."""
+    words = -(-max(ids.astype("S").itemsize, 1) // 8)
+    hashes = np.zeros(len(ids), np.uint64)
+    for word in ids.astype(f"S{8 * words}").view(np.uint64).reshape(len(ids), words).T:
+        mixed = (hashes ^ word) * _MIX
+        hashes = np.where(word > 0, mixed ^ (mixed >> _HALF), hashes)  # an id has no byte of 0 but after its end
+    return hashes
 
 
 class TakenForecasts:

@@ -47,6 +47,24 @@ def numpy_array(array: Any) -> Any:
     return _values(array)
 
 
+def text_bytes(array: Any) -> tuple[Any, Any]:
+    """Return the bytes of texts, one after the other, and how many each has, shape (n,)."""
+    begin, (_, ends, data) = array.offset, array.buffers()
+    ends = np.frombuffer(ends or bytes(4), np.int32)[begin : begin + len(array) + 1]
+    return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], np.diff(ends)
+
+
+def fixed_texts(array: Any, most: int) -> Any:
+    """Return texts as an array of the bytes of UTF-8, shape (n,). Raises ValueError: one has more than `most` bytes."""
+    data, sizes = text_bytes(array)
+    width = int(sizes.max(initial=1))
+    if width > most:
+        raise ValueError(f"a text has {width:,} bytes")
+    texts = np.zeros((len(sizes), width), np.uint8)
+    texts[np.arange(width) < sizes[:, None]] = data
+    return texts.view(f"S{width}").reshape(-1)
+
+
 def _values(array: Any) -> Any:
     """Return the values of an array; where one is missing, any number."""
     width, begin, size = array.type.bit_width, array.offset, len(array)

@@ -79,10 +79,10 @@ class SegmentPart(NamedTuple):
         """Return which row of the columns, those of forecasts first, is next in the log; shape (n,)."""
         return log_order(np.concatenate([integers(table["position"]) for table in self.columns.rows]))
 
-    def command_ids(self) -> list[str]:
-        """Return the ids of the commands of the rows."""
+    def command_ids(self) -> Any:
+        """Return the ids of the commands of the rows, a pyarrow.Array."""
         ids = pyarrow().concat_arrays([whole(table["command_id"]) for table in self.columns.rows])
-        return list(ids.take(row_numbers(self.order())).to_pylist())
+        return ids.take(row_numbers(self.order()))
 
     def types(self) -> list[str]:
         """Return the types of the events of the rows."""

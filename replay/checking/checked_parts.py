@@ -1,11 +1,12 @@
 """Parts of a log, each checked by itself: what a process has for it, and what it says of the rows."""
 
 from itertools import chain, compress, pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from forecast_ledger.ledger.auditing.quick_check import ForecastForms, QuestionForm
+from forecast_ledger.ledger.auditing.taken_forecasts import bytes_of
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -21,13 +22,13 @@ class CheckedPage(NamedTuple):
     """Rows in log order.
 
     plain: 1 for each forecast that is alone in its command, and of which all is checked that needs no other row; 0 for
-    every other row. others: these rows. ids: of the commands of the plain ones. forecasts: the plain ones, with the
-    codes of the processes.
+    every other row. others: these rows. ids: of the commands of the plain ones, as `bytes_of` gives them. forecasts:
+    the plain ones, with the codes of the processes.
     """
 
     plain: bytes
     others: list[bytes]
-    ids: list[str]
+    ids: Any
     forecasts: ForecastPage
 
     @classmethod
@@ -35,7 +36,7 @@ class CheckedPage(NamedTuple):
         """Return pages as one, so that more forecasts on a question are taken together."""
         plain, others, ids, forecasts = zip(*pages, strict=True)
         columns = map(np.concatenate, zip(*forecasts, strict=True))
-        return cls(b"".join(plain), [*chain(*others)], [*chain(*ids)], ForecastPage(*columns))
+        return cls(b"".join(plain), [*chain(*others)], np.concatenate(ids), ForecastPage(*columns))
 
 
 class CheckedPart(NamedTuple):
@@ -82,7 +83,7 @@ def checked_rows(reader: Reader, after: int, end: int) -> CheckedPart | None:
         last = command_ids[-1]
         made = [*compress(page, plain)]
         others = [log.encode_row(recorded) for recorded, is_plain in zip(page, plain, strict=True) if not is_plain]
-        ids = [*compress(command_ids, plain)]
+        ids = bytes_of(compress(command_ids, plain))
         pages.append(CheckedPage(bytes(plain), others, ids, forecast_columns(facts, made)))
     if rows.damage or rows.last.position != end:
         return None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.auditing.quick_check import QuestionForm, asked_heights, asks_probability, valid_ids
+from forecast_ledger.ledger.auditing.taken_forecasts import bytes_of
 from forecast_ledger.ledger.core.values import CUMULATIVE, FIRST_INSTANT, ID_LENGTH, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import content_parts, numbers_content
@@ -18,11 +19,13 @@ from forecast_ledger.ledger.model.log import fingerprint_bytes
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_texts,
     compute_functions,
+    fixed_texts,
     integers,
     is_valid,
     numpy_array,
     pyarrow,
     row_numbers,
+    text_bytes,
     text_scalar,
     whole,
 )
@@ -33,19 +36,20 @@ from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, plain_rows
 
+_MOST_BYTES = 4 * ID_LENGTH  # of an id
 _CHANCES, _HEIGHTS = "probabilities", "cdf"  # the fields of a probability, and of cumulative ones
 _PartsOf = Callable[[Int64Array], tuple[Any, ...]]
 
 
 class _Frame(NamedTuple):
     """The columns that rows of every kind have, in log order. order: of each row, its index in the columns, where those
-    of forecasts come first. command_ids: also of the row before them and of the row after them.
+    of forecasts come first. command_ids: their bytes, also of the row before them and of the row after them.
     """
 
     order: Int64Array
     recorded_at: Int64Array
     imported: BoolArray
-    command_ids: list[str]
+    command_ids: Any
 
     @classmethod
     def of(cls, part: SegmentPart) -> "_Frame | None":
@@ -58,14 +62,17 @@ class _Frame(NamedTuple):
             return None
         if (np.diff(imported.astype(np.int8)) > 0).any():
             return None
-        ids, (before, after) = part.command_ids(), part.beside
+        ids, (before, after) = fixed_texts(part.command_ids(), _MOST_BYTES), part.beside
         # The command of a row may go on where another segment begins or ends: it counts as one that does.
-        ids = [ids[0] if before is None else before, *ids, ids[-1] if after is None else after]
-        return cls(order, recorded_at, imported, ids)
+        first, last = (
+            ids[:1] if before is None else bytes_of([before]),
+            ids[-1:] if after is None else bytes_of([after]),
+        )
+        return cls(order, recorded_at, imported, np.concatenate([first, ids, last]))
 
     def alone(self) -> BoolArray:
         """Return which rows, as ordered by the columns, are alone in their command."""
-        ids, alone = np.array(self.command_ids, object), np.zeros(len(self.order), bool)
+        ids, alone = self.command_ids, np.zeros(len(self.order), bool)
         differ = ids[1:] != ids[:-1]
         alone[self.order] = differ[1:] & differ[:-1]
         return alone
@@ -128,7 +135,7 @@ def _page(reader: Reader, participants: Codes, part: SegmentPart, frame: _Frame)
     return CheckedPage(
         plain.astype(np.uint8).tobytes(),
         [*compress(rows, (~plain[places]).tolist())],
-        [*compress(frame.command_ids[1:-1], plain.tolist())],
+        frame.command_ids[1:-1][plain],
         _forecasts(reader, participants, made, names, order[plain]),
     )
 
@@ -208,9 +215,7 @@ def _instants(at: Int64Array, is_stamped: BoolArray) -> Any:
 
 def _are_ids(texts: Any) -> BoolArray:
     """Return which texts are valid ids."""
-    begin, (_, ends, data) = texts.offset, texts.buffers()
-    ends = np.frombuffer(ends or bytes(4), np.int32)[begin : begin + len(texts) + 1]
-    characters, sizes = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], np.diff(ends)
+    characters, sizes = text_bytes(texts)
     if ((characters > 0x20) & (characters < 0x7F)).all() and ((sizes > 0) & (sizes <= ID_LENGTH)).all():
         return np.ones(len(texts), bool)
     valid = valid_ids(ids := texts.to_pylist())
@@ -230,10 +235,11 @@ def _yes(made: Any) -> Int64Array:
 
 def _read(reader: Reader, rows: list[bytes], frame: _Frame, places: list[int]) -> bytearray | None:
     """Return which rows are plain by their bytes; None if one is not canonical. places: of the rows in their part."""
-    ids, read = frame.command_ids, log.decode_rows(rows)
+    read, at = log.decode_rows(rows), np.array(places, np.int64)
     if [*map(log.encode_row, read)] != rows:
         return None
-    return plain_rows(read, [ids[place] for place in places], [ids[place + 2] for place in places], reader)
+    before, after = ([*map(bytes.decode, frame.command_ids[beside].tolist())] for beside in (at, at + 2))
+    return plain_rows(read, before, after, reader)
 
 
 def _forecasts(

@@ -265,7 +265,9 @@ def _segment_rows_after(
                 if part.before != after:
                     raise Corrupt(after.position + 1, f"{redacted(export)}: the segments have changed", "digests")
                 position, rows = range(after.position + 1, part.end.position + 1), part.rows(range(len(part.digests)))
-                yield from zip(part.command_ids(), zip(position, part.types(), rows, strict=True), strict=True)
+                yield from zip(
+                    part.command_ids().to_pylist(), zip(position, part.types(), rows, strict=True), strict=True
+                )
                 after = part.end
 
 

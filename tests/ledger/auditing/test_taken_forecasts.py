@@ -9,7 +9,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.auditing import taken_forecasts
 from forecast_ledger.ledger.auditing.audit import Audit
-from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
+from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts, TakenIds, bytes_of
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.commands import AnyCommand
 from tests.support.forging import audited
@@ -33,9 +33,8 @@ def taken(rows: Sequence[Row]) -> PlainForecasts:
     """Forecasts as columns."""
     question, participant, days, ids = zip(*rows, strict=True)
     at = np.array([micros(each) for each in days])
-    return PlainForecasts(
-        ("rain", "snow"), WHO, np.array(question), np.array(participant), at, ids, np.arange(3, 3 + len(rows))
-    )
+    columns = np.array(question), np.array(participant), at, bytes_of(ids), np.arange(3, 3 + len(rows))
+    return PlainForecasts(("rain", "snow"), WHO, *columns)
 
 
 @pytest.fixture(autouse=True, params=[1, 3, 32])
@@ -119,3 +118,19 @@ def test_few_forecasts_on_each_question_are_taken_row_by_row(monkeypatch: pytest
     rows = [(question, 0, 11 + n, f"{question} {n}") for n in range(3) for question in range(2)]
     assert [taken(rows[:count]).are_few() for count in range(1, 7)] == [True, True, True, True, True, False]
     assert not taken(rows[::2]).are_few()
+
+
+@pytest.mark.parametrize("same_hash", [False, True])
+def test_ids_are_found_whatever_was_taken_with_them(same_hash: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short and long ones; others may have the same number of 64 bits, and then all are in doubt, but none is found."""
+    if same_hash:
+        monkeypatch.setattr(taken_forecasts, "_MIX", np.uint64(0))
+    ids, long = TakenIds(), "x" * 100
+    ids.take(bytes_of(["f1", long]), np.array([3, 4]))
+    ids.take(bytes_of(["f2", "\N{SNOWMAN}", "f1 and more"]), np.array([5, 6, 7]))
+    assert (ids.check() is not None) == same_hash
+    asked = ["f1", "f3", "\N{SNOWMAN}", long, long[1:], "f1 and", "x"]
+    assert ids.among(asked) == [0, 2, 3]
+    assert [ids.position(each) for each in asked] == [3, None, 6, 4, None, None, None]
+    ids.take(bytes_of(["f1"]), np.array([8]))
+    assert ids.check() == 8

@@ -12,6 +12,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_integers,
     array_of_lists,
     array_of_texts,
+    fixed_texts,
     log_order,
     text_array,
 )
@@ -104,3 +105,12 @@ def test_decimals_have_as_many_digits_as_their_type() -> None:
 def test_log_positions_come_in_order(position: list[int], order: list[int]) -> None:
     """Also with one missing, and with one missing and another twice, as in rows that were changed."""
     assert log_order(np.array(position, np.int64)).tolist() == order
+
+
+def test_texts_of_fixed_length_are_the_texts() -> None:
+    """Also in a part of an array, of an array of none, and of bytes that are not ASCII."""
+    array = pyarrow.array(["before", "a", "", "\N{SNOWMAN}", "abc"])
+    for part in (array, array.slice(1), array.slice(1, 2), array.slice(5)):
+        assert [text.decode() for text in fixed_texts(part, 6).tolist()] == part.to_pylist()
+    with pytest.raises(ValueError, match="6 bytes"):
+        fixed_texts(array, 5)
