@@ -1,7 +1,9 @@
 """What a fork of this process must not share: files, locks that a thread holds, and what it was changing."""
 
 import os
-from threading import local
+import sys
+from threading import Thread, local, main_thread
+from threading import enumerate as threads
 from typing import Protocol
 from weakref import WeakSet
 
@@ -25,6 +27,7 @@ class Inherited(Protocol):
 
 _OPENED: "WeakSet[Opened]" = WeakSet()
 _INHERITED: "WeakSet[Inherited]" = WeakSet()
+_WAITING: "WeakSet[Thread]" = WeakSet()  # threads that hold nothing
 _now = local()  # its attribute `told`: what this thread has told of the fork that it is about to make
 
 
@@ -36,6 +39,20 @@ def tell(opened: Opened) -> None:
 def renew(inherited: Inherited) -> None:
     """Renew it in each child from now on, for as long as something else refers to it."""
     _INHERITED.add(inherited)
+
+
+def only_waits(thread: Thread) -> None:
+    """Say that a thread of the command line does nothing but wait, so that its process may be forked beside it."""
+    _WAITING.add(thread)
+
+
+def can_fork() -> bool:
+    """Return whether the main thread may fork this process to do a part of its work, instead of a new interpreter.
+
+    Only that of the command line may, on Linux, while no thread works: those of NumPy and pyarrow begin anew in a
+    child. What other programs have loaded is not known.
+    """
+    return sys.platform == "linux" and len(_WAITING) > 0 and {*threads()} == {main_thread(), *_WAITING}
 
 
 def _before() -> None:

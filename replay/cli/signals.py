@@ -13,6 +13,8 @@ from threading import Event, Thread, current_thread, main_thread
 from time import sleep
 from typing import IO, TYPE_CHECKING
 
+from forecast_ledger.ledger.storing.forks import only_waits
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -61,7 +63,9 @@ def end_in_time() -> None:
     told, telling = socket.socketpair()
     telling.setblocking(False)
     signal.set_wakeup_fd(telling.detach(), warn_on_full_buffer=False)
-    Thread(target=_end_process, args=(told,), daemon=True).start()
+    thread = Thread(target=_end_process, args=(told,), daemon=True)
+    thread.start()
+    only_waits(thread)
 
 
 def _end_process(told: socket.socket) -> None:

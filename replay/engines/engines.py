@@ -16,6 +16,7 @@ import numpy as np
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
+from forecast_ledger.ledger.storing.forks import can_fork
 from forecast_ledger.projections.boards.added_scores import has_many_sums, questions_by_rules
 from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.table import Table, TableParts
@@ -68,12 +69,14 @@ class Task(NamedTuple):
 class Shared(NamedTuple):
     """What all tasks need; it can be pickled.
 
-    facts: without questions. sealed: where the forecasts in segments are. wanted: see `question_parts.needed`.
+    facts: without questions. sealed: where the forecasts in segments are. wanted: see `question_parts.needed`. run: how
+    many tasks that follow each other one process does together; they share the row groups at which they meet.
     """
 
     facts: Facts
     sealed: SealedForecasts
     wanted: frozenset[str]
+    run: int = 1
 
     def score(self, task: Task) -> QuestionPart:
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
@@ -259,6 +262,7 @@ def _rows(task: int, damaged: bool, sent: bytes) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([row], schema)
 
 
+_Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
 _KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _ENDED = (
@@ -291,7 +295,7 @@ def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[
 
 
 def _in_order(
-    tasks: Iterable[Task], submit: Callable[[Task], Future[_Result]], count: int
+    tasks: Iterable[_Given], submit: Callable[[_Given], Future[_Result]], count: int
 ) -> Generator[_Result, None, None]:
     """Yield what so many workers make of tasks, in their order, while few of these wait."""
     waiting = deque[Future[_Result]]()
@@ -306,17 +310,20 @@ def _in_order(
 def processes(
     shared: Shared, tasks: Iterable[Task], count: int = 0, context: "BaseContext | None" = None
 ) -> Generator[QuestionPart, None, None]:
-    """Score tasks in other processes, each of which gets what tasks share once.
+    """Score tasks in other processes, each of which gets what tasks share once. They are forked where that is safe.
 
     count: of processes; 0 for one for each processor that this process may use. context: see `start`.
 
     Raises RuntimeError (the main module has no guard), Corrupt, Unavailable (also if a process ends before it is done).
     """
     count = count or processors()
-    pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context)
+    pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context, may_fork=True)
     try:
         pool.begun.result()  # before any other is started: each would end for the same reason
-        yield from map(unpack, _in_order(tasks, partial(pool.submit, _score), count))
+        rest = iter(tasks)
+        runs = iter(lambda: [*itertools.islice(rest, shared.run)], [])
+        for sent in _in_order(runs, partial(pool.submit, _score), count):
+            yield from map(unpack, sent)
     except BrokenExecutor:
         pool.check_guard()
         raise Unavailable(_ENDED) from None
@@ -339,23 +346,30 @@ _shared: list[Shared] = []  # in a process of the pool, what its tasks share
 def _begin(sent: bytes) -> None:
     """Prepare a process of the pool."""
     np.empty(_KEPT, np.int8)
-    _shared.append(pickle.loads(sent))  # noqa: S301 - from the process that started this one
+    _shared[:] = [pickle.loads(sent)]  # noqa: S301 - from the process that started this one
 
 
-def _score(task: Task) -> bytes:
+def _score(run: list[Task]) -> list[bytes]:
     with gc_pause.paused():
-        return pack(_shared[0].score(task))
+        return [pack(_shared[0].score(task)) for task in run]
 
 
 # --- All tables of a log whose questions are scored in parts, by one of the engines.
 
 
 MANY = 2 * FORECASTS  # from which on there is more than one task
+_FEW, _WORTH_FORKS = 4, 1 << 22  # processors on which threads do well; forecasts for which forks do better on more
 
 
 def engine_for(frame: LogFrame) -> Engine:
-    """Return the engine for a log: threads, if there are many forecasts, and processors for more than one."""
-    return "threads" if processors() > 1 and frame.frame.counts.sum() >= MANY else "local"
+    """Return the engine for a log: threads, if there are many forecasts, and processors for more than one.
+
+    More than a few threads wait for Python's lock most of the time; processes, if they are forked, begin at once.
+    """
+    count, several = frame.frame.counts.sum(), processors()
+    if several == 1 or count < MANY:
+        return "local"
+    return "processes" if several > _FEW and count >= _WORTH_FORKS and can_fork() else "threads"
 
 
 def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int | None = None) -> Projections:
@@ -386,7 +400,10 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
     def parts_of(wanted: frozenset[str]) -> Iterable[QuestionPart]:
         if undivided and wanted:
             return [score(replace(facts, held=frame.forecasts_on(every)), wanted, questions)]
-        return ENGINES[engine](shared_by_tasks(frame, wanted), tasks(frame, division)) if wanted else ()
+        if not wanted:
+            return ()
+        shared = shared_by_tasks(frame, wanted)._replace(run=max(1, len(division) // (_TASKS * processors())))
+        return ENGINES[engine](shared, tasks(frame, division))
 
     results = finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS})), questions)
     return Projections(facts, cached=results)

@@ -12,6 +12,7 @@ from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.storing.forks import can_fork
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -48,13 +49,15 @@ class Pool:
         self._is_broken, self._submitted = False, 0
         self.begun: Future[int] = Future()
         self.children: list[BaseProcess] = []
-        self._start()
+        at_once = count if context.get_start_method() == "fork" else 1  # no fork comes after a thread that serves one
+        for pipe in [self._start() for _ in range(at_once)]:
+            self._serve_aside(pipe)
 
     def submit(self, task: Callable[..., Any], /, *given: Any) -> "Future[Any]":
         """Let a process do a task; one more is started if all have had one. Raises BrokenExecutor."""
         sent, done = pickle.dumps((task, given), pickle.HIGHEST_PROTOCOL), Future[Any]()
         if len(self.children) <= self._submitted and len(self.children) < self._count:
-            self._start()
+            self._serve_aside(self._start())
         self._submitted += 1
         self._tasks.put((sent, done))
         if self._is_broken:
@@ -77,18 +80,22 @@ class Pool:
         for child in self.children:
             child.join()
 
-    def _start(self) -> None:
-        """Start one more process."""
+    def _start(self) -> "Connection":
+        """Start one more process; return the pipe to it."""
         ours, theirs = self._context.Pipe()
         try:
             with without_interrupts(), theirs:
                 child = self._context.Process(target=_work, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
                 child.start()
                 self.children.append(child)
-                Thread(target=self._serve, args=(ours,), daemon=True).start()
         except BaseException:  # an interrupt among them
             self.close()
             raise
+        return ours
+
+    def _serve_aside(self, pipe: "Connection") -> None:
+        """Serve a process in a thread."""
+        Thread(target=self._serve, args=(pipe,), daemon=True).start()
 
     def _serve(self, pipe: "Connection") -> None:
         """Send a process one task after the other, and take what each gives; if the process ends, nobody does any."""
@@ -140,16 +147,25 @@ def check_guard() -> None:
         raise SystemExit(_UNGUARDED)
 
 
-def start(count: int, begin: Callable[[Any], None], given: Any, context: "BaseContext | None" = None) -> Pool:
+def start(
+    count: int,
+    begin: Callable[[Any], None],
+    given: Any,
+    context: "BaseContext | None" = None,
+    *,
+    may_fork: bool = False,
+) -> Pool:
     """Return a pool of so many processes, each of which calls `begin` with what is given; the first one is started.
 
     context: how they are started; by default each is a new interpreter, which imports the main module again, as
-    `multiprocessing` explains. An interrupt is for this process alone, and if it is gone, they end.
+    `multiprocessing` explains. may_fork: by default they are all forked at once instead, if `can_fork` allows it. An
+    interrupt is for this process alone, and if it is gone, they end.
     """
     from multiprocessing import get_context  # noqa: PLC0415 - late: it takes a tenth of a start
 
     check_guard()
-    return Pool(min(count, _MOST_PROCESSES), context or get_context("spawn"), begin, given)
+    method = "fork" if may_fork and can_fork() else "spawn"
+    return Pool(min(count, _MOST_PROCESSES), context or get_context(method), begin, given)
 
 
 @contextmanager
@@ -180,6 +196,8 @@ def without_interrupts() -> Iterator[None]:
 
 def _work(pipe: "Connection") -> None:
     """Do what comes through a pipe, in a process of the pool, until the pipe ends."""
+    signal.set_wakeup_fd(-1)  # a fork has that of the process that started it, and its handlers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -187,7 +205,7 @@ def _work(pipe: "Connection") -> None:
             task, given = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from the process that started this one
             pipe.send_bytes(pickle.dumps(_done(task, given), pickle.HIGHEST_PROTOCOL))
     except (EOFError, OSError):  # the process that started it has closed the pipe
-        pass
+        os._exit(0)  # what a fork would clean up is not its own
 
 
 def _done(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[Any, LedgerError | MemoryError | None]:

@@ -35,10 +35,13 @@ from forecast_ledger.replay.engines.engines import (
     divided,
     engine_for,
     forecasts_within,
+    local,
+    pack,
     processes,
     shared_by_tasks,
     tasks,
     threads,
+    unpack,
 )
 from forecast_ledger.replay.engines.log_frame import LogFrame
 from forecast_ledger.replay.files.export import export, seal
@@ -151,13 +154,32 @@ def test_every_table_is_the_same_here_as_of_any_cut(season: Path, beside: bool, 
     assert summarize_tables(projections.facts, projections.cached) == summarize_tables(expected.projections.facts)
 
 
-def test_threads_are_used_for_many_forecasts_only(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From two tasks on, and not on one processor."""
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        ("local", (MANY - 1, 2, True)),
+        ("local", (MANY, 1, True)),
+        ("threads", (MANY, 2, True)),
+        ("threads", (1 << 22, 4, True)),
+        ("threads", (1 << 22, 5, False)),
+        ("threads", ((1 << 22) - 1, 5, True)),
+        ("processes", (1 << 22, 5, True)),
+    ],
+)
+def test_the_engine_depends_on_the_forecasts_and_the_processors(
+    engine: Engine, given: tuple[int, int, bool], season: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads from two tasks on, unless there is one processor; processes on more than four, if they can be forked."""
+    forecasts, count, can_fork = given
+    monkeypatch.setattr(divided_module, "processors", lambda: count)
+    monkeypatch.setattr(divided_module, "can_fork", lambda: can_fork)
     frame = Log(season).frame(Cut(None))
-    for forecasts, count, engine in ((MANY, 2, "threads"), (MANY - 1, 2, "local"), (MANY, 1, "local")):
-        monkeypatch.setattr(divided_module, "processors", lambda count=count: count)
-        counts = np.array([forecasts - 1, 1])
-        assert engine_for(frame._replace(frame=frame.frame._replace(counts=counts))) == engine
+    counts = np.array([forecasts - 1, 1])
+    assert engine_for(frame._replace(frame=frame.frame._replace(counts=counts))) == engine
+
+
+def test_the_engine_that_is_chosen_gives_the_same(season: Path) -> None:
+    """As no engine at all."""
     assert replay(season, engine="auto").table("scores").digest() == replay(season).table("scores").digest()
 
 
@@ -222,9 +244,20 @@ def test_damage_that_another_process_or_thread_finds_is_reported_here(
     assert corrupt.value.position
 
 
-def _killed(_: Task) -> bytes:
+@pytest.mark.parametrize("run", [1, 2, 5])
+def test_a_process_does_some_tasks_together(run: int, season: Path) -> None:
+    """Each task once, in their order, also those of the last run, which has fewer."""
+    frame = Log(season).frame(Cut(None))
+    shared, parts = shared_by_tasks(frame, needed(["scores"])), divide(frame, 1)
+    expected = [pack(unpack(pack(part))) for part in local(shared, tasks(frame, parts))]
+    found = in_processes(2)(shared._replace(run=run), tasks(frame, parts))
+    assert len(expected) == 3
+    assert [pack(part) for part in found] == expected
+
+
+def _killed(_: list[Task]) -> list[bytes]:
     os.kill(os.getpid(), signal.SIGKILL)
-    return b""
+    return []
 
 
 def test_a_process_that_ends_early_is_an_error_with_a_remedy(season: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.engines import pool
 from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import written
+from tests.support.processes import Command
 from tests.support.tasks import damaged, much, nothing, twice
 
 REPLAYED = """
@@ -54,6 +55,39 @@ while True:
         pass
 """
 GUARD = 'if __name__ == "__main__":'
+FORKED = """
+import sys
+from forecast_ledger.__main__ import run
+from forecast_ledger.replay.engines import pool
+with open("runs", "a") as runs:
+    runs.write("run ")
+start, children = pool.Pool.close, []
+def closed(self):
+    children.extend(self.children)
+    start(self)
+pool.Pool.close = closed
+sys.argv = ["forecast-ledger", "replay", "season.db", "--engine", "processes", "--only", "leaderboard"]
+try:
+    run()
+finally:
+    print(len(children), "processes")
+"""
+ALONE = """
+from threading import Event, Thread
+from forecast_ledger.ledger.storing.forks import can_fork, only_waits
+done, found = Event(), [can_fork()]
+waiting = Thread(target=done.wait)
+waiting.start()
+only_waits(waiting)
+found.append(can_fork())
+other = Thread(target=done.wait)
+other.start()
+found.append(can_fork())
+done.set()
+other.join()
+waiting.join()
+print(*found)
+"""
 
 
 @pytest.fixture
@@ -95,6 +129,21 @@ def test_a_program_with_a_guard_starts_processes(folder: Path, program: str, don
     ended = run(folder, program.format(guard=GUARD))
     assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", done)
     assert len((folder / "runs").read_text().split()) > 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
+def test_the_command_line_is_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its processes are, before any is served; none imports the main module again, and each can be ended alone."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    ended = run(folder, FORKED)
+    assert (ended.returncode, (folder / "runs").read_text()) == (0, "run "), ended.stderr
+    assert ended.stdout.splitlines()[-1] == f"{pool.processors()} processes"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
+def test_a_process_is_forked_beside_threads_that_only_wait() -> None:
+    """And not where no thread is known to, as in programs other than the command line."""
+    assert Command(program=ALONE).communicate(timeout=10) == ("False True False\n", "")
 
 
 @pytest.fixture
