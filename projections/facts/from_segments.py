@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_texts,
     chosen,
+    compute_functions,
     integers,
     is_valid,
     labelled,
@@ -33,6 +34,7 @@ from forecast_ledger.projections.facts.from_log import file_events, file_page, g
 from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
+_TOGETHER = 8  # counts of segments whose questions are found together
 _FEW = 4  # labels for each id: if there are as many, ids are found one by one
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
@@ -101,59 +103,82 @@ def frame_of_segments(
     forecasts can be in place of these. The forecasts in segments are not checked here: `forecasts_on` checks those that
     it returns. Raises Corrupt at an event that does not fit those before it; of counts, at the end of the segment.
     """
-    facts, rest, counts = Facts(), list[ForecastPage](), np.zeros(0, np.int64)
-    opened = _Labels(facts.question_codes)
-    for columns, end in segments:
-        forecasts = columns.forecasts
-        rest += _file_others(facts, columns)
-        facts.as_of = end.position
-        if len(forecasts):
-            is_counted = "rows" in forecasts.schema.names
-            count = _file_counts(facts, forecasts, opened) if is_counted else _file_and_count(facts, forecasts)
-            counts = np.pad(counts, (0, len(facts.questions) - len(counts))) + count
+    facts, rest = Facts(), list[ForecastPage]()
+    counted = _Counts(facts)
+    try:
+        for columns, end in segments:
+            forecasts, *others = columns
+            are_counts = "rows" in forecasts.schema.names
+            if not are_counts or any(map(len, others)):
+                counted.file()
+            rest += _file_others(facts, columns)
+            facts.as_of = end.position
+            if len(forecasts) and are_counts:
+                counted.wait(forecasts, end.position)
+            elif len(forecasts):
+                counted.add(_file_and_count(facts, forecasts))
+    finally:  # what is wrong with earlier counts comes first
+        counted.file()
     rest += [forecasts for page in tail if (forecasts := file_page(facts, page)) is not None]
-    counts = np.pad(counts, (0, len(facts.questions) - len(counts)))
+    counted.add(np.zeros(len(facts.questions), np.int64))
     for unsealed in rest:
-        counts += np.bincount(unsealed.question, minlength=len(counts))
-    return FactsFrame(facts, counts, rest)
+        counted.add(np.bincount(unsealed.question, minlength=len(facts.questions)))
+    return FactsFrame(facts, counted.counts, rest)
 
 
-class _Labels:
-    """The labels of codes, of which there are more with time, as columns, by which many ids are found quickly."""
+class _Counts:
+    """How many forecasts each question has, by code.
 
-    def __init__(self, codes: Codes) -> None:
-        self._codes, self._chunks, self._count = codes, list[Any](), 0
-
-    def find(self, ids: Any) -> Int64Array:
-        """Return the code of each of some ids, a column; for those that have none, the number of codes or more."""
-        labels, codes = self._codes.labels, self._codes.codes
-        if len(labels) >= _FEW * len(ids):  # also if there are none
-            return np.fromiter(map(codes.get, ids.to_pylist(), repeat(len(labels))), np.int64, len(ids))
-        if self._count < len(labels):
-            self._chunks.append(array_of_texts(labels[self._count :]))
-            self._count = len(labels)
-        numbered = pyarrow().chunked_array([*self._chunks, *ids.chunks]).dictionary_encode()
-        found = [numpy_array(chunk.indices) for chunk in numbered.chunks[len(self._chunks) :]]
-        return np.concatenate(found, dtype=np.int64)
-
-
-def _file_counts(facts: Facts, table: Any, opened: _Labels) -> Int64Array:
-    """File what the counts of the forecasts of a segment tell; return how many each question has, by code.
-
-    opened: the questions. Raises Corrupt: a question was not opened earlier.
+    Counts of segments wait until several are filed together: to find the questions of many takes little more time.
     """
-    facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
-    is_question = is_valid(whole(table["question"]))
-    participants, known = table["participant"].filter(chosen(~is_question)).to_pylist(), facts.participant_codes
-    for participant in filterfalse(known.codes.__contains__, participants):
-        known.add(participant)
-    questions, rows = table["question"].filter(chosen(is_question)), integers(table["rows"])[is_question]
-    code, counts = opened.find(questions), np.zeros(len(facts.questions), np.int64)
-    if len(unknown := np.flatnonzero(code >= len(counts))):
-        fault = mismatch(_QUESTION[0], f"{short_repr(questions[unknown[0]].as_py())}, {_QUESTION[1]}")
-        raise Corrupt(facts.as_of, fault)
-    np.add.at(counts, code, rows)
-    return counts
+
+    def __init__(self, facts: Facts) -> None:
+        self.counts = np.zeros(0, np.int64)
+        self._facts, self._waiting = facts, list[tuple[Any, int]]()
+        self._labels, self._labelled = list[Any](), 0  # of the codes of questions, as columns, and how many these have
+
+    def add(self, counts: Int64Array) -> None:
+        """Add to the counts. counts: one for each question."""
+        self.counts = np.pad(self.counts, (0, len(counts) - len(self.counts))) + counts
+
+    def wait(self, table: Any, position: int) -> None:
+        """File the counts of a segment, not empty, before another event is filed. position: its last."""
+        self._waiting.append((table, position))
+        if len(self._waiting) == _TOGETHER:
+            self.file()
+
+    def file(self) -> None:
+        """File what the counts that wait tell. Raises Corrupt at the end of a segment: a question was not opened."""
+        if not self._waiting:
+            return
+        facts, (tables, positions) = self._facts, zip(*self._waiting, strict=True)
+        table, self._waiting = pyarrow().concat_tables(tables), []
+        facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
+        is_question = is_valid(whole(table["question"]))
+        participants, known = table["participant"].filter(chosen(~is_question)).to_pylist(), facts.participant_codes
+        for participant in filterfalse(known.codes.__contains__, participants):
+            known.add(participant)
+        code = self._find(table["question"].filter(chosen(is_question)))
+        if len(unknown := np.flatnonzero(code < 0)):
+            row = np.flatnonzero(is_question)[unknown[0]]
+            end = positions[int(np.searchsorted(np.cumsum([*map(len, tables)]), row, "right"))]
+            fault = mismatch(_QUESTION[0], f"{short_repr(table['question'][row].as_py())}, {_QUESTION[1]}")
+            raise Corrupt(end, fault)
+        counts = np.zeros(len(facts.questions), np.int64)
+        np.add.at(counts, code, integers(table["rows"])[is_question])
+        self.add(counts)
+
+    def _find(self, ids: Any) -> Int64Array:
+        """Return the code of each of some questions, a column of ids; -1 for those that have none."""
+        labels, codes = self._facts.question_codes.labels, self._facts.question_codes.codes
+        if len(labels) >= _FEW * len(ids):  # also if there are none
+            return np.fromiter(map(codes.get, ids.to_pylist(), repeat(-1)), np.int64, len(ids))
+        if self._labelled < len(labels):
+            self._labels.append(array_of_texts(labels[self._labelled :]))
+            self._labelled = len(labels)
+        every = pyarrow().chunked_array(self._labels, pyarrow().string())
+        found: Int64Array = integers(compute_functions().index_in(ids, value_set=every), -1)
+        return found
 
 
 def _file_and_count(facts: Facts, table: Any) -> Int64Array:

@@ -210,6 +210,32 @@ def test_a_question_that_was_not_opened_is_found_in_counts(
     assert corrupt.value.position == segment.last
 
 
+@pytest.mark.parametrize("together", [1, 2, 8])
+@pytest.mark.parametrize(("number", "gone"), [(1, False), (2, False), (2, True)])
+def test_the_first_fault_of_counts_that_are_filed_together_is_found(
+    number: int, gone: bool, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of segments of two forecasts each: also if a file of the next one is gone, or its question is opened there."""
+    monkeypatch.setattr(sealing, "_MANY_FORECASTS", 1)
+    monkeypatch.setattr(from_segments, "_TOGETHER", together)
+    monkeypatch.setattr(from_segments, "_FEW", 0)
+    said = [forecast("qa", participant=each) for each in "abcdef"]
+    made, folder = (
+        rows(written(tmp_path / "log.db", [contest(), opened("qa"), *said, opened("qb")])),
+        tmp_path / "segments",
+    )
+    seal(lambda after: iter([made[after:]] if made[after:] else []), "main", folder, 2)
+    assert Log(WithSegments(folder, trust="files")).frame(Cut(None)).frame.counts.tolist() == [6, 0]
+    segments = read_manifest(folder).segments
+    counts = counts_in(folder, segments[number])
+    listed(folder, number, [counts[0] | {"question": "qb"}, *counts[1:]])
+    if gone:
+        (folder / segments[number + 1].others.name).unlink()
+    with pytest.raises(Corrupt, match="a question opened earlier; found 'qb', which was not") as corrupt:
+        Log(WithSegments(folder, trust="files")).frame(Cut(None))
+    assert corrupt.value.position == segments[number].last
+
+
 def test_counts_without_questions_of_a_log_without_questions_are_none(tmp_path: Path) -> None:
     """Of participants alone, which a seal does not write."""
     made = rows(written(tmp_path / "log.db", [contest()]))
