@@ -1,6 +1,6 @@
 """Arrays of 64-bit integers: their quotients rounded half-even, order, runs and distinct values; codes for ids."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -61,10 +61,26 @@ class Codes:
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
         self._labels: list[str] = []
+        self._of_bytes: dict[bytes, int] = {}
 
     def add(self, text: str) -> int:
         """Return the code of an id; add the id if it is new."""
         return self.codes.setdefault(text, len(self.codes))
+
+    def of_bytes(self, texts: Sequence[bytes], code_of: Callable[[str], int]) -> Int64Array:
+        """Return the codes of ids in ASCII, shape (n,). code_of: returns that of an id; it is asked once for each.
+
+        >>> names = Codes()
+        >>> names.of_bytes([b"ada", b"bo", b"ada"], names.add).tolist()
+        [0, 1, 0]
+        """
+        known = self._of_bytes
+        try:
+            codes = [known[text] for text in texts]
+        except KeyError:
+            known |= {text: code_of(text.decode()) for text in dict.fromkeys(texts) if text not in known}
+            codes = [known[text] for text in texts]
+        return int64_array(codes)
 
     @property
     def labels(self) -> list[str]:

@@ -15,6 +15,7 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVE
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
+from forecast_ledger.ledger.model.plain_rows import ForecastRows, ReadPage
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
     Int64Array,
@@ -92,6 +93,8 @@ def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastPage | None:
 
     Raises Corrupt at an event that does not fit those before it.
     """
+    if isinstance(page, ReadPage):
+        return _file_read_page(facts, page)
     return file_events(facts, [row.position for row in page], [row.event for row in page], page.__getitem__)
 
 
@@ -110,11 +113,50 @@ def file_events(
             _file_others(facts, [row.position for row in others], [row.event for row in others], others.__getitem__)
     facts.as_of = position[-1]
     facts.books.clock = max(facts.books.clock, *[event.at for event in several])
+    return _columns(facts, forecasts)
+
+
+def _columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastPage | None:
+    """Return the columns of the forecasts of a page, None if it has none. Raises Corrupt."""
     try:
         return forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
         fault = mismatch(f"{_WITHIN_64_BITS}, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, fault) from None
+
+
+def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
+    """File a page of which most forecasts are columns, as `file_page` does."""
+    others = [row for row in page.others if type(row.event) not in _FORECASTS]
+    _file_others(facts, [row.position for row in others], [row.event for row in others], others.__getitem__)
+    made = page.forecasts
+    facts.as_of = page[-1].position
+    facts.books.clock = max(facts.books.clock, int(made.at.max(initial=0)), *[row.event.at for row in page.others])
+    try:
+        columns = _columns_of_rows(facts, made)
+        further = [row for row in page.others if type(row.event) in _FORECASTS]
+        if further:
+            both = zip(columns, forecast_columns(facts, further), strict=True)
+            columns = ForecastPage(*map(np.concatenate, both))
+    except (KeyError, OverflowError):  # as if none were columns, to name the first fault
+        return _columns(facts, [row for row in page if type(row.event) in _FORECASTS])
+    return columns
+
+
+def _columns_of_rows(facts: Facts, made: ForecastRows) -> ForecastPage:
+    """Return forecasts of a probability as columns. Raises KeyError: a question was not opened."""
+    one = np.ones_like(made.at)
+    return ForecastPage(
+        made.position,
+        made.at,
+        made.recorded_at,
+        facts.question_codes.of_bytes(made.question, facts.question_codes.codes.__getitem__),
+        facts.participant_codes.of_bytes(made.participant, facts.participant_codes.add),
+        one,
+        np.full_like(one, NEVER),
+        2 * one,
+        np.stack([made.yes, made.no], axis=1).ravel(),
+    )
 
 
 def _file_others(

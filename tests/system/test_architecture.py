@@ -55,6 +55,7 @@ PURE = (
             "events",
             "log",
             "mismatch",
+            "plain_rows",
             "publication_stamps",
             "rules",
             "task_ids",

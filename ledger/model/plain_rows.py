@@ -1,0 +1,241 @@
+"""Rows of forecasts of a probability, most rows of most logs, read as columns, thousands at a time.
+
+A row is read so only if it has, field by field, the bytes that this program writes for such a forecast; every other one
+is decoded. So whatever is read as columns, the decoder would read, too, and would read the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, compress, islice, pairwise
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.model.events import TAGS, ForecastMade
+from forecast_ledger.ledger.model.log import (
+    IMPORTED,
+    NORMAL,
+    START,
+    UNREADABLE,
+    Checkpoint,
+    Recorded,
+    compute_digests,
+    decode_rows,
+    digest_bytes,
+    forecast_parts,
+    head_parts,
+    unseal_pages,
+)
+
+_Bytes = NDArray[np.uint8]
+_Integers = NDArray[np.int64]
+_TOGETHER = 8  # pages
+_ENOUGH = 256  # rows: fewer are decoded in less time
+_SHARE = 2  # one plain row in as many is enough
+_AGAIN = 8  # groups of pages, until the next attempt after one that found few plain rows
+_DIGITS, _DIGEST = 16, 64  # of a number at most, and of a digest
+_ID = 64  # characters of an id, and one more, at most
+_TENS = 10 ** np.arange(_DIGITS + 1)[::-1]
+_BEGINS = (np.arange(_ID) < np.arange(_ID + 1)[:, None]).astype(np.uint8)  # row i: i ones, then zeros
+_PAIRS = ((1, 10), (2, 100), (4, 10**4))  # bytes of a number, and the unit of the one before it
+_QUOTE, _BACKSLASH, _ZERO, _SPACE, _DELETE = b'"\\0 \x7f'
+
+
+class ForecastRows(NamedTuple):
+    """Forecasts of a probability, in log order; shape (n,) each.
+
+    at, recorded_at: µs. question, participant: ids in ASCII. yes, no: 1e-9.
+    """
+
+    position: _Integers
+    recorded_at: _Integers
+    at: _Integers
+    question: Sequence[bytes]
+    participant: Sequence[bytes]
+    yes: _Integers
+    no: _Integers
+
+
+class ReadPage(Sequence[Recorded]):
+    """Consecutive rows, read and checked: forecasts as columns, and the events of all others.
+
+    As a sequence it has the event of each row, which is decoded whenever it is asked for.
+    """
+
+    def __init__(self, rows: Sequence[bytes], forecasts: ForecastRows, others: Sequence[Recorded]) -> None:
+        self._rows, self.forecasts, self.others = rows, forecasts, others
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Recorded: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Recorded]: ...
+
+    def __getitem__(self, index: int | slice) -> Recorded | list[Recorded]:
+        if isinstance(index, slice):
+            return decode_rows(self._rows[index])
+        [recorded] = decode_rows([self._rows[index]])
+        return recorded
+
+
+def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[Sequence[Recorded]]:
+    """Unseal page after page, as `unseal_pages` does; pages with enough forecasts of a probability are a ReadPage.
+
+    Some pages are read ahead; what reading them raises is raised after the events before it. Raises Corrupt.
+    """
+    waits = 0  # groups of pages
+    while True:
+        group, damage = list[Sequence[bytes]](), None
+        try:
+            group.extend(islice(pages, _TOGETHER))
+        except LedgerError as error:
+            damage = error
+        rows = [*chain(*group)]
+        read = None if waits or len(rows) < _ENOUGH else _read(group, rows, before)
+        waits = max(waits - 1, 0) if waits or read is not None else _AGAIN
+        for page in unseal_pages(iter(group), before) if read is None else read:
+            yield page
+            before = Checkpoint(page[-1].position, page[-1].digest)
+        if damage is not None:
+            raise damage
+        if len(group) < _TOGETHER:
+            return
+
+
+def _read(group: Sequence[Sequence[bytes]], rows: Sequence[bytes], before: Checkpoint) -> list[ReadPage] | None:
+    """Return pages that were checked; None if they have few plain rows, or a row is damaged. rows: of all pages."""
+    digests = [before.digest, *compute_digests(rows)]
+    is_plain, forecasts = _forecasts(rows, before.position + 1, "".join(digests).encode())
+    if _SHARE * np.count_nonzero(is_plain) < len(rows):
+        return None
+    others = np.flatnonzero(~is_plain).tolist()
+    try:
+        events = decode_rows([rows[index] for index in others])
+    except UNREADABLE:
+        return None
+    for index, recorded in zip(others, events, strict=True):
+        stated = recorded.position, recorded.previous, recorded.digest
+        if stated != (before.position + 1 + index, *digests[index : index + 2]):
+            return None
+    read, ends = list[ReadPage](), np.cumsum([0, *map(len, group)])
+    found = np.append(0, np.cumsum(is_plain))[ends].tolist()
+    for page, (begin, end), (first, last) in zip(group, pairwise(ends.tolist()), pairwise(found), strict=True):
+        columns = ForecastRows._make(column[first:last] for column in forecasts)
+        read.append(ReadPage(page, columns, events[begin - first : end - last]))
+    return read
+
+
+def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArray[np.bool_], ForecastRows]:
+    """Return whether each row is a forecast of a probability that follows the one before, and these forecasts.
+
+    first: the log position of the first row. digests: that before the first row, and those of the rows.
+    """
+    texts = iter(_texts_between(IMPORTED if IMPORTED.encode() in rows[0] else ""))
+    scan = _Scan(rows)
+
+    def after_text(read: Callable[..., Any], *given: bytes) -> Any:
+        scan.skip(next(texts))
+        return read(*given)
+
+    position, recorded_at = after_text(scan.number), after_text(scan.number)
+    after_text(scan.text), after_text(scan.text)  # the id and the digest of the command
+    after_text(scan.digest, digests[:-_DIGEST])
+    at, question, participant = after_text(scan.number), after_text(scan.text), after_text(scan.text)
+    yes, no = after_text(scan.number), after_text(scan.number)
+    after_text(scan.digest, digests[_DIGEST:])
+    plain = after_text(scan.end) & (position == np.arange(first, first + len(rows)))
+    columns = [position, recorded_at, at, question(), participant(), yes, no]
+    if not plain.all():
+        columns = [
+            column[plain] if isinstance(column, np.ndarray) else [*compress(column, plain.tolist())]
+            for column in columns
+        ]
+    return plain, ForecastRows(*columns)
+
+
+def _texts_between(imported: str) -> list[bytes]:
+    """Return the bytes of a plain row around its values: before the first, between two of them, after the last."""
+    value, none = "\0", ""
+    head = {"imported": imported, "normal": NORMAL, "provenance": none, "command_id": f'"{value}"', "command": value}
+    event = {"type": TAGS[ForecastMade], "at": value, "question": f'"{value}"', "participant": f'"{value}"'}
+    numbers = {"form": "probabilities", "numbers": f"{value},{value}", "attestation": none, "until": none}
+    parts: tuple[Any, ...] = (
+        *head_parts({"position": value, "recorded_at": value, **head}),
+        value,
+        *forecast_parts(event | numbers),
+        digest_bytes(value).decode(),
+    )
+    row = "".join([part if isinstance(part, str) else "".join(part) * all(part) for part in parts])
+    return row.encode().split(value.encode())
+
+
+class _Scan:
+    """Rows that are read side by side, from left to right; those that are not as expected are not plain."""
+
+    def __init__(self, rows: Sequence[bytes]) -> None:
+        self._joined = b"".join([*rows, b" " * _ID])
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+        self._ends = np.cumsum(sizes)
+        self._at = self._ends - sizes
+        self._plain = np.ones(len(rows), bool)
+
+    def end(self) -> NDArray[np.bool_]:
+        """Return which rows are plain, and end here.
+
+        Their texts are as they are written: no control character is among them, and nothing has a backslash before it.
+        """
+        signs = np.frombuffer(self._joined, np.uint8)
+        if b"\\" in self._joined or not self._joined.isascii() or signs.min() < _SPACE:
+            odd = np.flatnonzero((signs < _SPACE) | (signs >= _DELETE) | (signs == _BACKSLASH))
+            self._plain[np.searchsorted(self._ends, odd, "right")] = False
+        plain: NDArray[np.bool_] = self._plain & (self._at == self._ends)
+        return plain
+
+    def skip(self, text: bytes) -> None:
+        """Expect a text."""
+        self._expect(text, len(text))
+
+    def digest(self, expected: bytes) -> None:
+        """Expect the digest of each row."""
+        self._expect(expected, _DIGEST)
+
+    def text(self) -> Callable[[], list[bytes]]:
+        """Pass over a text up to the next quotation mark; return a function that returns the texts."""
+        signs = self._next(_ID)
+        lengths = (signs == _QUOTE).argmax(axis=1)
+        self._at = self._at + lengths
+        most = max(int(lengths.max()), 1)
+        return lambda: (signs[:, :most] * _BEGINS[:, :most].take(lengths, axis=0)).view(f"S{most}").ravel().tolist()
+
+    def number(self) -> _Integers:
+        """Read a number without a sign."""
+        digits = self._next(_DIGITS + 1) - np.uint8(_ZERO)  # any other sign is above 9
+        lengths = (digits > 9).argmax(axis=1)
+        self._plain &= (lengths > 0) & ((digits[:, 0] > 0) | (lengths == 1))
+        self._at = self._at + lengths
+        number: Any = digits[:, :_DIGITS] * _BEGINS[:, :_DIGITS].take(lengths, axis=0)
+        for size, unit in _PAIRS:  # of digits, of pairs, of pairs of pairs
+            both = number.view(f"<u{2 * size}")
+            number = (both & both.dtype.type(256**size - 1)) * both.dtype.type(unit) + (
+                both >> both.dtype.type(8 * size)
+            )
+        whole: _Integers = (number[:, 0] * np.uint64(10**8) + number[:, 1]).astype(np.int64) // _TENS[lengths]
+        return whole
+
+    def _next(self, size: int) -> _Bytes:
+        """Return the next bytes of each row, shape (n, size)."""
+        last = len(self._joined) - size
+        everywhere = np.ndarray(last + 1, f"V{size}", self._joined, 0, 1)
+        following: _Bytes = everywhere[np.minimum(self._at, last)].view(np.uint8).reshape(-1, size)
+        return following
+
+    def _expect(self, texts: bytes, size: int) -> None:
+        """Expect the same text of this size in each row, or one for each."""
+        same = self._next(size) == np.frombuffer(texts, np.uint8).reshape(-1, size)
+        if not same.all():
+            self._plain &= same.all(axis=1)
+        self._at = self._at + size
