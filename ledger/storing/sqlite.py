@@ -426,8 +426,8 @@ class _Pool(SQLiteConnectionPool):
 
     def _create_connection(self) -> SQLiteConnection:
         try:
-            wait = self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT
-            connection = sqlite3.connect(self.db_name, wait, isolation_level=None, check_same_thread=False, uri=True)
+            name, wait = self.db_name, self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT
+            connection = sqlite3.connect(name, timeout=wait, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
         try:
