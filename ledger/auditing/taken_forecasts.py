@@ -60,19 +60,19 @@ class TakenIds:
     """The ids of forecasts that were taken as columns. Until they are checked, they seem to be none."""
 
     def __init__(self) -> None:
-        self._taken, self._hashes = list[tuple[Any, Any]](), np.zeros(0, np.uint64)  # in order
+        self._taken, self._hashes = list[tuple[Any, Any, Any]](), np.zeros(0, np.uint64)  # in order
 
     def take(self, ids: Any, position: Any) -> None:
         """Add ids, as `bytes_of` gives them, and the log position of each."""
-        self._taken.append((ids if ids.itemsize <= _WIDE else ids.astype(object), position))
+        self._taken.append((ids if ids.itemsize <= _WIDE else ids.astype(object), position, _hashes(ids)))
 
     def check(self) -> int | None:
         """Return a log position whose id may be at another one too; None if every id is there once."""
         if self._taken:
-            hashes = np.concatenate([_hashes(ids) for ids, _ in self._taken])
-            self._hashes = np.sort(hashes)
+            _, position, hashes = zip(*self._taken, strict=True)
+            self._hashes = np.sort(np.concatenate(hashes))
             if (again := self._hashes[1:][self._hashes[1:] == self._hashes[:-1]]).size:
-                return int(np.concatenate([position for _, position in self._taken])[hashes == again[0]].max())
+                return int(np.concatenate(position)[np.concatenate(hashes) == again[0]].max())
         return None
 
     def among(self, ids: Sequence[str]) -> list[int]:
@@ -86,13 +86,13 @@ class TakenIds:
 
     def position(self, command_id: str) -> int | None:
         """Return the log position of the forecast with an id; None if none was taken."""
-        found = (position[ids == command_id.encode()] for ids, position in self._taken)
+        found = (position[ids == command_id.encode()] for ids, position, _ in self._taken)
         return next((int(each[0]) for each in found if len(each)), None)
 
 
 def _hashes(ids: Any) -> Any:
     """Return a number of 64 bits for each id, shape (n,): if it differs, so do the ids."""
-    words = -(-max(ids.astype("S").itemsize, 1) // 8)
+    words = -(-ids.itemsize // 8)
     hashes = np.zeros(len(ids), np.uint64)
     for word in ids.astype(f"S{8 * words}").view(np.uint64).reshape(len(ids), words).T:
         mixed = (hashes ^ word) * _MIX

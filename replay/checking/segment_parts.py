@@ -87,8 +87,10 @@ class _Names(NamedTuple):
     @classmethod
     def of(cls, column: Any) -> "_Names":
         array = whole(column)
-        used, of_rows = np.unique(numpy_array(array.indices), return_inverse=True)
-        return cls(array.dictionary.take(row_numbers(used)).to_pylist(), of_rows)
+        indices, is_used = numpy_array(array.indices), np.zeros(len(array.dictionary), bool)
+        is_used[indices] = True
+        labels = array.dictionary.take(row_numbers(np.flatnonzero(is_used))).to_pylist()
+        return cls(labels, (np.cumsum(is_used) - 1)[indices])
 
 
 def checked_columns(reader: Reader, after: int, end: int) -> CheckedPart | None:
@@ -156,11 +158,12 @@ def _said(reader: Reader, made: Any, questions: _Names, participants: _Names, is
     possible &= numpy_array(whole(made["normal"])) & _are_ids(whole(made["command_id"]))
     for name in ("provenance", "until", "attestation"):
         possible &= ~is_valid(whole(made[name]))
-    texts = [form.text if form else "" for form in forms], written
+    texts = array_of_texts([form.text if form else "" for form in forms]), array_of_texts(written)
     for is_right, parts_of in (_chances(made, questions, forms), _heights(made, questions, forms)):
-        for rows in np.array_split(chosen := np.flatnonzero(possible & is_right), len(chosen) // AT_ONCE + 1):
+        chosen = np.flatnonzero(possible & is_right)
+        for rows in (chosen[begin : begin + AT_ONCE] for begin in range(0, len(chosen), AT_ONCE)):
             question, participant = (
-                pyarrow().DictionaryArray.from_arrays(row_numbers(of.of_rows[rows]), array_of_texts(labels))
+                pyarrow().DictionaryArray.from_arrays(row_numbers(of.of_rows[rows]), labels)
                 for of, labels in zip((questions, participants), texts, strict=True)
             )
             instants = _instants(at[rows], at[rows] == integers(made["recorded_at"])[rows])
@@ -181,11 +184,14 @@ def _chances(made: Any, questions: _Names, forms: Sequence[QuestionForm | None])
 
 def _heights(made: Any, questions: _Names, forms: Sequence[QuestionForm | None]) -> tuple[BoolArray, _PartsOf]:
     """Return which forecasts are cumulative probabilities, as `_chances` does."""
+    is_right = _has_form(made, _HEIGHTS)
+    if not is_right.any():
+        return is_right, lambda _: ()
     lists, asked = whole(made["numbers"]), [asked_heights(form) if form else (0, 0, 0) for form in forms]
     count, most, least = np.array(asked, np.int64).reshape(-1, 3)[questions.of_rows].T
     ends = numpy_array(lists.offsets) if len(lists) else np.zeros(1, np.int32)
     begin, numbers = ends[:-1], numpy_array(lists.values)
-    is_right: BoolArray = _has_form(made, _HEIGHTS) & (count > 0) & (np.diff(ends) == count)
+    is_right &= (count > 0) & (np.diff(ends) == count)
     rows = np.flatnonzero(is_right)
     first, last = numbers[begin[rows]], numbers[begin[rows] + count[rows] - 1]
     falls = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
@@ -248,16 +254,16 @@ def _forecasts(
     """Return some forecasts as columns. names: of the questions, and of the participants, who get codes."""
     questions, others = names
     codes = np.array([reader.codes.get(label, -1) for label in questions.labels], np.int64)
-    used, first, index = np.unique(others.of_rows[rows], return_index=True, return_inverse=True)
-    by_use, participant = np.argsort(first), np.zeros(len(used), np.int64)
-    participant[by_use] = [participants.add(others.labels[name]) for name in used[by_use].tolist()]
+    who, participant = others.of_rows[rows], np.zeros(len(others.labels), np.int64)
+    used = np.flatnonzero(np.bincount(who))
+    participant[used] = [participants.add(others.labels[name]) for name in used.tolist()]
     lists = whole(made["numbers"]).take(row_numbers(rows))
     return ForecastPage(
         integers(made["position"])[rows],
         integers(made["claimed_at"])[rows],
         integers(made["recorded_at"])[rows],
         codes[questions.of_rows[rows]],
-        participant[index],
+        participant[who],
         np.ones(len(rows), np.int64),
         np.full(len(rows), NEVER),
         numpy_array(lists.value_lengths()).astype(np.int64),
