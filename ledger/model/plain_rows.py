@@ -5,7 +5,7 @@ is decoded. So whatever is read as columns, the decoder would read, too, and wou
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, compress, islice, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.log import (
 _Bytes = NDArray[np.uint8]
 _Integers = NDArray[np.int64]
 _TOGETHER = 8  # pages
+_BYTES = 8 * 2**20  # of rows read ahead; more are no forecasts of a probability
 _ENOUGH = 256  # rows: fewer are decoded in less time
 _SHARE = 2  # one plain row in as many is enough
 _AGAIN = 8  # groups of pages, until the next attempt after one that found few plain rows
@@ -89,25 +90,31 @@ def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START)
     """
     waits = 0  # groups of pages
     while True:
-        group, damage = list[Sequence[bytes]](), None
+        group, size, more, damage = list[Sequence[bytes]](), 0, False, None
         try:
-            group.extend(islice(pages, _TOGETHER))
+            for rows in pages:
+                group.append(rows)
+                size += sum(map(len, rows))
+                more = len(group) == _TOGETHER or size > _BYTES
+                if more:
+                    break
         except LedgerError as error:
             damage = error
-        rows = [*chain(*group)]
-        read = None if waits or len(rows) < _ENOUGH else _read(group, rows, before)
-        waits = max(waits - 1, 0) if waits or read is not None else _AGAIN
+        few = waits > 0 or size > _BYTES or sum(map(len, group)) < _ENOUGH
+        read = None if few else _read(group, before)
+        waits = max(waits - 1, 0) if few or read is not None else _AGAIN
         for page in unseal_pages(iter(group), before) if read is None else read:
             yield page
             before = Checkpoint(page[-1].position, page[-1].digest)
         if damage is not None:
             raise damage
-        if len(group) < _TOGETHER:
+        if not more:
             return
 
 
-def _read(group: Sequence[Sequence[bytes]], rows: Sequence[bytes], before: Checkpoint) -> list[ReadPage] | None:
-    """Return pages that were checked; None if they have few plain rows, or a row is damaged. rows: of all pages."""
+def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage] | None:
+    """Return pages that were checked; None if they have few plain rows, or a row is damaged."""
+    rows = [*chain(*group)]
     digests = [before.digest, *compute_digests(rows)]
     is_plain, forecasts = _forecasts(rows, before.position + 1, "".join(digests).encode())
     if _SHARE * np.count_nonzero(is_plain) < len(rows):

@@ -227,3 +227,11 @@ def test_logs_of_other_events_are_looked_at_now_and_then(monkeypatch: pytest.Mon
     rows = sealed([*(opened(f"q{number}") for number in range(30)), *(made(n, "q0") for n in range(90))])
     pages = [*unseal_columns(batched(rows), START)]
     assert [isinstance(page, ReadPage) for page in pages] == [False] * 9 + [True] * 15
+
+
+def test_long_rows_are_not_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of more bytes than a few thousand short rows have is decoded before the next one is read."""
+    monkeypatch.setattr(plain_rows, "_BYTES", 1_000)
+    taken = list[Sequence[bytes]]()
+    pages = unseal_columns(page for page in batched(sealed(map(opened, "abcdefghijkl"))) if taken.append(page) is None)  # type: ignore[func-returns-value]
+    assert [(len(page), len(taken)) for page in pages] == [(5, 1), (5, 2), (2, 3)]
