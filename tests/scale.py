@@ -5,7 +5,7 @@ the engine `threads`, or of those that are named: `python -m tests.scale 1000000
 compute the same board in floats; it has to agree with ours to a millionth of a point, and ours by all engines and on
 all numbers of processors to the last digit. The serial share is the time of a processor in the first thread, over all
 such time: what more processors do not share. As in the command line, whichever program it is, NumPy starts no threads
-for products of matrices, and the process does not search for garbage when it ends.
+for products of matrices, and the process does not search for garbage when it ends; ours can be forked.
 """
 
 # ruff: noqa: T201, PLC0415 - it prints; each process imports what it measures, and nothing else
@@ -42,8 +42,10 @@ FROM said JOIN answer USING (question) GROUP BY participant ORDER BY score DESC,
 
 def ours(engine: str, folder: Path, processors: int) -> tuple[str, dict[str, float]]:
     """The digest and the scores of the board, by an engine; on one processor, by the engine `local`."""
+    from forecast_ledger.replay.cli.signals import end_in_time
     from forecast_ledger.replay.reading.replay import replay
 
+    end_in_time()
     chosen: Any = "local" if processors == 1 else engine
     done = replay(folder, trust="files", engine=chosen, tables=["leaderboard"])
     board = done.table("leaderboard", contest="c")

@@ -361,8 +361,10 @@ class WithSegments(PathLike[str]):
         self.log, self.trust, self._on_message = fspath(log), trust, on_message
         self.is_whole = is_folder(self.log)  # whether there are no other rows than those of the segments
         folder = folder_at(segments) if segments is not None else _folder_of(self.log)
-        if trust not in TRUSTS or folder is None:
-            raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}, and a folder of segments or a log with one")
+        if trust not in TRUSTS:
+            raise ValueError(f"trust {trust!r}: give {' or '.join(TRUSTS)}")
+        if folder is None:
+            raise ValueError(f"{redacted(self.log)}: no folder of segments, and none is beside it; `seal` makes one")
         self.folder = folder
         self._opened: dict[str, SealedLog | None] = {}  # by the name of the ledger
 

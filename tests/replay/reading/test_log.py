@@ -109,9 +109,9 @@ def test_trust_is_of_segments(path: str, whole: Path) -> None:
     wrong: Any = "nothing"
     with Ledger.open(path) as ledger:
         tried: list[tuple[Any, Trust, str]] = [
-            (path, "files", "give files or rows, and a folder"),
+            (path, "files", "no folder of segments, and none is beside it"),
             (ledger, "files", "an open ledger has no segments"),
-            (whole, wrong, "give files or rows, and a folder"),
+            (whole, wrong, "give files or rows"),
         ]
         for of, trust, message in tried:
             with pytest.raises(ValueError, match=message):
@@ -285,7 +285,7 @@ def test_a_log_is_sealed_beside_itself(copied: str, path: str, tmp_path: Path) -
     assert run("seal", "postgresql://ada:secret@db.example/x").exit_code == USAGE
     with pytest.raises(ValueError, match="there is no place beside it"):
         seal(":memory:")
-    with pytest.raises(ValueError, match="a folder of segments or a log with one"):
+    with pytest.raises(ValueError, match="no folder of segments, and none is beside it"):
         WithSegments(path)
 
 
