@@ -47,7 +47,7 @@ from forecast_ledger.replay.reading.log import Cut, Log
 MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before rows are read
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
-_LATE = 8  # the files are checked before the last part in so many for each other process: this one still decides then
+_LATE = 16  # the files are checked before the last part in so many for each other process: this one still decides then
 _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
 
 
