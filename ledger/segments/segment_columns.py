@@ -8,6 +8,7 @@ so that the chain of digests proves the columns too.
 import re
 from binascii import hexlify
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -65,6 +66,7 @@ class SegmentColumns(NamedTuple):
         return self.forecasts, self.others
 
 
+@cache
 def schemas() -> tuple[Any, Any, Any]:
     """Return the Arrow schemas of the forecasts, of the other events and of the quotes of a segment.
 

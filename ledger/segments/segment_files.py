@@ -264,9 +264,19 @@ def read_forecasts(
     for number in {*groups}.difference(numbers[-1:]):
         del groups[number]
     wanted = {*questions}
-    nothing = no_rows(pyarrow().schema([field for field in schema if field.name not in without]))
-    table = pyarrow().concat_tables([group.on(questions, wanted) for group in read] or [nothing])
-    return table.combine_chunks() if len(read) > 1 else table
+    tables = [group.on(questions, wanted) for group in read]
+    tables[:-1] = map(_copied, tables[:-1])  # so that memory does not hold row groups that are not kept
+    if not tables:
+        tables = [no_rows(pyarrow().schema([field for field in schema if field.name not in without]))]
+    return pyarrow().concat_tables(tables)
+
+
+def _copied(table: Any) -> Any:
+    """Return a copy of a part of a table."""
+    if not len(table):  # it may have no chunk
+        return table
+    columns = [pyarrow().concat_arrays(column.chunks) for column in table.columns]
+    return pyarrow().Table.from_arrays(columns, schema=table.schema)
 
 
 def _in_groups(file: "_Opened", schema: Any, without: Collection[str], groups: Sequence[int]) -> Iterator[Any]:

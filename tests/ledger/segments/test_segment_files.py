@@ -19,7 +19,13 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.segments import segment_files
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
-from forecast_ledger.ledger.segments.segment_files import read_checked, read_columns, read_forecasts, write_table
+from forecast_ledger.ledger.segments.segment_files import (
+    RowGroup,
+    read_checked,
+    read_columns,
+    read_forecasts,
+    write_table,
+)
 from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
 from tests.support import oracle
 from tests.support.effort import times
@@ -118,12 +124,13 @@ def test_statistics_that_lie_change_nothing_that_is_read(tmp_path: Path) -> None
     assert not len(read_forecasts(tmp_path, segment, ["zz"]))
 
 
+@pytest.mark.parametrize("group", [2, 1 << 14])
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 0, 1], [0, 2, 1, 3], [3, 0, 2, 1]])
 def test_rows_in_any_order_are_found_by_their_questions(
-    order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    order: list[int], group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A seal writes them in order of ids, by which they are found quickly; another program need not."""
-    monkeypatch.setattr(segment_files, "_GROUP", 1 << 14)
+    monkeypatch.setattr(segment_files, "_GROUP", group)
     said = [forecast(q, participant=p) for q in ("qa", "qb") for p in "ab"]
     columns = columns_of([opened("qa"), opened("qb"), *said])
     forecasts = columns.forecasts.take(pa.array(order))
@@ -133,16 +140,16 @@ def test_rows_in_any_order_are_found_by_their_questions(
         assert read_forecasts(tmp_path, segment, asked).to_pylist() == [row for row in rows if row["question"] in asked]
 
 
-def test_rows_of_several_row_groups_are_a_copy(tmp_path: Path) -> None:
-    """Memory then holds none of these groups longer than they are kept."""
+def test_rows_of_a_row_group_that_is_not_kept_are_a_copy(tmp_path: Path) -> None:
+    """Memory then holds no other rows of this group."""
     columns = columns_of(
         [opened("qa"), opened("qb"), *(forecast(q, participant=p) for q in ("qa", "qb") for p in "ab")]
     )
-    segment = segment_of(tmp_path, columns)
-    for asked in (["qa"], ["qa", "qb"]):
-        found = read_forecasts(tmp_path, segment, asked)
-        assert {column.num_chunks for column in found.columns} == {1}
-        assert found["question"].to_pylist() == sorted(asked * 2)
+    segment, kept = segment_of(tmp_path, columns), dict[int, RowGroup]()
+    found = read_forecasts(tmp_path, segment, ["qa", "qb"], kept=kept)
+    assert (found["question"].to_pylist(), [*kept]) == (["qa", "qa", "qb", "qb"], [1])
+    copy, _ = found["position"].chunks
+    assert copy.get_total_buffer_size() == 2 * 8
 
 
 @pytest.mark.parametrize("asked", [[], ["qa"], ["zz"]])
