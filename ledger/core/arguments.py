@@ -6,19 +6,12 @@ from inspect import Parameter, formatannotation, signature
 from itertools import chain, repeat
 from numbers import Integral, Real
 from types import FunctionType, UnionType
-from typing import IO, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import IO, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 _NAMED = 3  # types of items in a message
 
-
-@runtime_checkable
-class _File(Protocol):
-    def read(self, size: int = -1, /) -> bytes:
-        """Return bytes."""
-
-
-_CLASSES: dict[Any, Any] = {int: Integral, float: Real, IO: _File}  # annotation -> the class of what passes for it
+_CLASSES: dict[Any, Any] = {int: Integral, float: Real}  # annotation -> the class of what passes for it
 
 
 def checked(*unchecked: str) -> Callable[[_T], _T]:
@@ -94,7 +87,7 @@ class _Argument:
     def check(self, value: Any, called: Callable[..., Any]) -> None:
         """Raise TypeError unless a value may be given to a function."""
         if not _fits(value, self._hint):
-            takes = formatannotation(self._hint).replace("collections.abc.", "")
+            takes = formatannotation(self._hint).replace("collections.abc.", "").replace("typing.", "")
             raise TypeError(f"{called.__qualname__}: {self._name} takes {takes}, not {_described(value)}")
         if type(value) in (self._hint, *get_args(self._hint)) or not isinstance(value, Collection):
             self.known.add(type(value))  # otherwise, it depends on the items
@@ -118,7 +111,8 @@ def _fits(value: Any, hint: Any) -> bool:
     kind: Any = _CLASSES.get(origin or hint, origin or hint)
     if hint is Any or not isinstance(kind, type):
         return True
-    if not isinstance(value, kind) or (type(value) is bool and kind in {Integral, Real}):
+    is_one = hasattr(value, "read") if kind is IO else isinstance(value, kind)  # a file may pass on what is asked of it
+    if not is_one or (type(value) is bool and kind in {Integral, Real}):
         return False
     has_items = parts and _is_of_items(kind) and isinstance(value, Collection)
     if not has_items or parts[0] is Any or type(value).__module__.startswith(__name__.partition(".")[0]):

@@ -20,6 +20,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     score_group,
     sum_group,
 )
+from forecast_ledger.projections.boards.prizes import Prize, Shares
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
@@ -101,8 +102,8 @@ class Analysis:
         self._rank_sets: dict[str, RankSets] = {}
         self._contest_parts: dict[str, list[DesignPart]] = {}
         self._adjusted_intervals: dict[tuple[str, int], list[AdjustedInterval]] = {}
-        self._shares: dict[str, prizes.Shares] = {}
-        self._prizes: dict[str, list[prizes.Prize]] = {}
+        self._shares: dict[str, Shares] = {}
+        self._prizes: dict[str, list[Prize]] = {}
         self._mean_returns: dict[str, list[arena.MeanReturns]] = {}
 
     @cached_property
@@ -186,14 +187,14 @@ class Analysis:
             self._board_rows[contest] = boards.rows_of(boards.names.index(contest))
         return self._board_rows[contest]
 
-    def shares(self, contest: str) -> prizes.Shares:
+    def shares(self, contest: str) -> Shares:
         """Return what the rows of the leaderboards of a contest, and of others with its rule set, get."""
         if contest not in self._shares:
             boards = self.boards(contest)
             self._shares |= dict.fromkeys(boards.names, prizes.divide_pools(boards))
         return self._shares[contest]
 
-    def prizes(self, contest: str) -> list[prizes.Prize]:
+    def prizes(self, contest: str) -> list[Prize]:
         """Return the prizes of a contest, by participant."""
         if contest not in self._prizes:
             boards = self.boards(contest)

@@ -3,6 +3,7 @@
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import formatannotation
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -99,9 +100,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pages": [[1], ["a"]]}, "pages takes Iterable[Sequence[int]], not list of list"),
     ({"either": [1, "a", None]}, "either takes Sequence[int | Sequence[str]], not list of NoneType, int, str"),
     ({"either": [1, ["a"], [2]]}, "either takes Sequence[int | Sequence[str]], not list of int, list"),
-    ({"by_name": {1: 2}}, "by_name takes Mapping[str, typing.Any] | None, not dict of int"),
-    ({"by_name": []}, "by_name takes Mapping[str, typing.Any] | None, not list"),
-    ({"file": "x"}, "file takes Optional[IO[bytes]], not str"),
+    ({"by_name": {1: 2}}, "by_name takes Mapping[str, Any] | None, not dict of int"),
+    ({"by_name": []}, "by_name takes Mapping[str, Any] | None, not list"),
+    ({"file": "x"}, f"file takes {formatannotation(IO[bytes] | None)}, not str"),
     ({"report": "x"}, "report takes Callable[[int], None], not str"),
 ]
 
