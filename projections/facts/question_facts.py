@@ -44,6 +44,33 @@ class QuestionFacts(NamedTuple):
     entries: dict[str, dict[int, Entry]]
     quotes: Quotes
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle rows as columns: of each named tuple, pickle would have Python return the fields."""
+        entries = {name: _columns(each.values()) for name, each in self.entries.items()}
+        fields = self._replace(settlements=_columns(self.settlements), settled={}, entries=entries)
+        return _of_columns, tuple(fields)
+
+
+def _of_columns(*fields: Any) -> QuestionFacts:
+    sent: Any = QuestionFacts._make(fields)
+    settlements = [*named_tuples(Settlement, *sent.settlements)]
+    entries = {name: _by_question(named_tuples(Entry, *each)) for name, each in sent.entries.items()}
+    facts: QuestionFacts = sent._replace(settlements=settlements, settled=_settled(settlements), entries=entries)
+    return facts
+
+
+def _columns(rows: Iterable[tuple[Any, ...]]) -> Any:
+    return [*zip(*rows, strict=True)]
+
+
+def _by_question(rows: Iterable[_Row]) -> dict[int, _Row]:
+    return {row.question: row for row in rows}
+
+
+def _settled(settlements: Iterable[Settlement]) -> dict[int, Settlement]:
+    """Return the last of the settlements of each question that settles it. settlements: of a question, in log order."""
+    return {number: answer for number, answer in _by_question(settlements).items() if answer.settles}
+
 
 class FactsByQuestion:
     """The facts about each question of a log, but for its forecasts, found by its code."""
@@ -62,14 +89,13 @@ class FactsByQuestion:
         closed = [(number, facts.closings[row]) for number, row in self._closings.of(codes)]
         answers = [(number, facts.settlements[row]) for number, row in self._settlements.of(codes)]
         settlements = _renumbered(Settlement, answers)
-        last = {answer.question: answer for answer in settlements}  # those of a question are in log order
         return QuestionFacts(
             questions=[*map(facts.questions.__getitem__, codes)],
             opened=[*map(facts.opened.__getitem__, codes)],
             former=_numbered(facts.former, numbers),
             closings=sorted((position, number, at) for number, (position, _, at) in closed),
             settlements=sorted(settlements, key=attrgetter("position")),
-            settled={number: answer for number, answer in last.items() if answer.settles},
+            settled=_settled(settlements),
             changed=_numbered(facts.changed, numbers),
             retractions=_numbered(facts.retractions, numbers),
             entries=self._entries_of(codes, contest),
@@ -83,7 +109,7 @@ class FactsByQuestion:
             if contest is None or contest == name:
                 chosen[name].append((number, self._facts.contests[name].entries[codes[number]]))
         entries = {name: _renumbered(Entry, chosen[name]) for name in self._facts.contests if name in chosen}
-        return {name: {entry.question: entry for entry in each} for name, each in entries.items()}
+        return {name: _by_question(each) for name, each in entries.items()}
 
 
 class _RowsOf:
@@ -106,7 +132,7 @@ class _RowsOf:
 
 def _renumbered(kind: type[_Row], rows: list[tuple[int, _Row]]) -> list[_Row]:
     """Return rows with other numbers of their questions, which come after the log position. rows: each with its own."""
-    columns: list[Any] = [*zip(*[row for _, row in rows], strict=True)]
+    columns: list[Any] = _columns(row for _, row in rows)
     columns[1:2] = [[number for number, _ in rows]]
     return [*named_tuples(kind, *columns)]
 
