@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.events import (
     QuestionOpened,
 )
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.storing.forks import can_fork
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_lengths, run_starts
@@ -100,6 +101,7 @@ class _Surroundings(NamedTuple):
 
 
 _reader: list[Reader] = []  # in a process of the pool
+_inherited: list[Reader] = []  # of segments, by a fork
 
 
 def verified_beginning(
@@ -152,8 +154,14 @@ class _Tasks:
     """Tasks of other processes, and of this one: while it waits for a result, it does what no other has begun."""
 
     def __init__(self, given: Given, others: int) -> None:
-        self._reader = _open(given)
-        self._pool = start(others, begin, given) if others else None
+        self._reader, self._pool = _open(given), None
+        if others:
+            _inherited.clear()
+            if self._reader.segments is not None and can_fork():
+                self._reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
+                _inherited.append(self._reader)
+            self._pool = start(others, begin, given, may_fork=True)
+            _inherited.clear()
 
     def submit(self, task: Callable[..., Any], /, *given: Any) -> _Task:
         """Let another process do a task, if there is one."""
@@ -236,7 +244,7 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Ar
 def begin(given: Given) -> None:
     """Prepare a process of the pool; it does no task if it cannot read the log."""
     with suppress(*_UNFIT):
-        _reader[:] = [_open(given)]
+        _reader[:] = _inherited or [_open(given)]
 
 
 def with_reader(task: Callable[..., Any], *given: Any) -> Any:

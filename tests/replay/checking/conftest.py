@@ -17,7 +17,7 @@ from forecast_ledger.replay.checking.side_by_side import Beginning, verified_beg
 class Alone:
     """In place of a pool: its tasks are done at once, in this process."""
 
-    def __init__(self, _: int, begin: Callable[[Any], None], given: Any) -> None:
+    def __init__(self, _: int, begin: Callable[[Any], None], given: Any, **_how: bool) -> None:
         begin(given)
 
     def submit(self, task: Callable[..., Any], *given: Any) -> "Future[Any]":

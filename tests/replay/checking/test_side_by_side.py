@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
@@ -60,7 +61,7 @@ from tests.support.given import (
 )
 from tests.support.logs import commands_of, log_fixture, recorded, written
 from tests.support.logs import rows as rows_of
-from tests.support.processes import forking
+from tests.support.processes import Command, forking
 
 pytestmark = pytest.mark.usefixtures("quickly_sealed")
 
@@ -398,6 +399,52 @@ def test_processes_verify_what_one_verifies(
     monkeypatch.setattr(side_by_side, "fspath", lambda _: str(tmp_path / "missing.db"))
     assert same(path)
     assert [each is None for each in begun] == [False, True]
+
+
+FORKED = """
+import sys
+from threading import Event, Thread
+from forecast_ledger.ledger.storing.forks import only_waits
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
+from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.checking import side_by_side
+from forecast_ledger.replay.reading.log import Log
+waiting = Thread(target=Event().wait, daemon=True)
+waiting.start()
+only_waits(waiting)
+side_by_side.MANY = side_by_side.LEAST = 1
+side_by_side.processors, side_by_side.PART = lambda: 3, 7
+side_by_side._Task.do = lambda *_: None  # this one leaves all parts to forks
+read, found = SegmentRows._read_columns, side_by_side.verified_beginning
+def noted(self, segment, without=()):
+    print("all columns" if not without else "some", flush=True)
+    return read(self, segment, without)
+SegmentRows._read_columns = noted
+start = side_by_side.start
+def started(*given, **how):
+    pool = start(*given, **how)
+    print(*(type(child).__name__ for child in pool.children), flush=True)
+    return pool
+side_by_side.start = started
+def begun(*log, **how):
+    beginning = found(*log, **how)
+    print("in doubt" if beginning is None else "begun", flush=True)
+    return beginning
+sys.modules[run_checks.__module__].verified_beginning = begun
+print(run_checks(Log(sys.argv[1]), side_by_side=True).head.digest)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
+def test_forks_have_the_columns_that_were_read_before(tmp_path: Path) -> None:
+    """They check a log of one segment, which is read once."""
+    path = written(tmp_path / "log.db", FORECASTS)
+    segments = in_segments(path, tmp_path / "s", 100)
+    told, errors = Command(str(segments), program=FORKED).communicate(timeout=20)
+    assert (told.split("\n"), errors) == (
+        ["some", "all columns", "ForkProcess ForkProcess", "begun", run_checks(Log(path)).head.digest, ""],
+        "",
+    )
 
 
 def test_a_process_that_is_killed_leaves_the_log_to_this_one(
