@@ -33,7 +33,7 @@ from forecast_ledger.projections.tables.question_parts import BOUNDS, SAMPLES, S
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support import oracle
 from tests.support.effort import times
-from tests.support.given import asked, contest, day, entry, forecast, opened, resolution
+from tests.support.given import asked, contest, day, entry, forecast, opened, resolution, revocation
 from tests.support.logs import STORIES, VARIED
 from tests.system.test_stories import recorded
 
@@ -348,6 +348,15 @@ def test_only_what_tables_need_is_computed() -> None:
     assert (part.samples, part.tables, len(part.sums)) == ([], {}, 1)
     part = score(facts, needed(["consensus"]))
     assert (part.sums, part.samples, [*part.tables]) == ([], [], ["consensus"])
+
+
+def test_an_answer_that_was_revoked_settles_nothing() -> None:
+    """Nor after it was pickled; one that came back does."""
+    revoked: list[AnyCommand] = [resolution(), revocation()]
+    for said, settled in ((revoked, []), ([*revoked, resolution()], [0])):
+        here = FactsByQuestion(oracle.facts_in(oracle.history(opened(), *said))).on([0])
+        assert [*here.settled] == [*pickled(here).settled] == settled
+        assert len(pickled(here).settlements) == len(said)
 
 
 def test_no_part_makes_empty_tables() -> None:
