@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -62,6 +63,9 @@ _BLANKS = f"\t\n\v\f\r \xa0\u1680{_SPACES}\u2028\u2029\u202f\u205f\u3000\ufeff" 
 _FENCE = "```"
 _OPENING_FENCE = re.compile(rf"{_FENCE}[{_BLANKS}]*(?:json)?", re.IGNORECASE)
 _ACTION = '"action"'
+_MOST_LEVELS = 500  # of lists and objects; Python itself reads 990 or 260,000, by its version and by who calls
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}  # in levels
+_OTHERS = re.compile(r'"(?:[^"\\]++|\\.)*+\\?"?|[^"\[{\]}]++', re.DOTALL)  # texts, and what else is no step
 
 
 def read_reply(text: str, rule: Replies = "strict", *, null_lists: bool = True) -> Reply | None:
@@ -76,12 +80,15 @@ def read_reply(text: str, rule: Replies = "strict", *, null_lists: bool = True) 
     >>> read_reply('I wait: [{"action": "hold", "reasoning": "Wait."}]', "lenient")
     Reply(action='HOLD', bets=(), sells=(), reasoning='Wait.')
     """
+    text = text if rule == "strict" else _object_text(text)
+    if _is_deep(text):
+        return None
     try:
-        decision = _decoder.decode(text if rule == "strict" else _object_text(text))
+        decision = _decoder.decode(text)
         action = decision.action.upper()
         bets = _bets.decode(decision.bets) if rule == "strict" or action == "BET" else []
         sells = _sales.decode(decision.sells) if rule == "strict" or action == "SELL" else []
-    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
+    except (msgspec.DecodeError, InvalidOperation, UnicodeError):
         return None
     if (bets is None or sells is None) and not null_lists:
         return None
@@ -90,6 +97,14 @@ def read_reply(text: str, rule: Replies = "strict", *, null_lists: bool = True) 
     for sale in sells or ():
         sale.percentage = None if isinstance(sale.percentage, str) else sale.percentage
     return _reply(decision.action, bets or (), sells or (), decision.reasoning)
+
+
+def _is_deep(text: str) -> bool:
+    """Return whether lists and objects in a text of JSON have more levels than are read."""
+    if text.count("[") + text.count("{") <= _MOST_LEVELS:
+        return False
+    steps = map(_STEPS.__getitem__, _OTHERS.sub("", text))
+    return max(accumulate(steps), default=0) > _MOST_LEVELS
 
 
 def _object_text(text: str) -> str:

@@ -15,7 +15,8 @@ _FIRST_SUNDAY = 3 * DAY  # the epoch was a Thursday
 
 # Why a reply is not a decision, in order of precedence.
 REPLY_FAULTS = {
-    "unreadable": "the reply is not one JSON object of action, bets, sells and reasoning, read by the rule `replies`",
+    "unreadable": "the reply is not one JSON object of action, bets, sells and reasoning, read by the rule `replies`, "
+    "or its lists and objects have more than 500 levels",
     "unknown_action": "the action is not BET, SELL or HOLD",
     "no_reasoning": "the reasoning is missing or blank",
     "no_legs": "the action is BET without bets, or SELL without sells",

@@ -5,7 +5,7 @@ import json
 import time
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,7 +26,7 @@ from forecast_ledger.ledger.model.events import (
 )
 from forecast_ledger.ledger.model.replies import first_fault, read_reply, reply_text
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
+from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Replies, Trading
 from tests.support.effort import times
 from tests.support.given import TRADES, bet, decision, given, ran, replied, sale, trading_floor
 
@@ -397,6 +397,7 @@ HOSTILE: dict[str, str] = {
     "deep field": '{"action": "HOLD", "reasoning": ".", "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "deep amount": bare(betting("@"), "[" * 100_000 + "]" * 100_000),
     "deep legs": '{"action": "BET", "reasoning": ".", "bets": ' + "[" * 100_000,
+    "marks in a text that does not end": '{"x": "' + '\\"' * (MILLION // 2 - 500) + "[" * 600,
     "a million characters": "x" * MILLION,
     "a million brackets": "[]" * (MILLION // 2),
     "a million spaces": " " * MILLION,
@@ -441,6 +442,16 @@ def test_a_hostile_reply_is_recorded_as_malformed(reply: str) -> None:
     assert isinstance(text_kept, TextKept)
     assert (text_kept.text, text_kept.digest) == (reply, sha256(reply.encode()).hexdigest())
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("rule", get_args(Replies))
+def test_lists_and_objects_have_at_most_500_levels(rule: Replies) -> None:
+    """Else it would depend on Python's version and stack whether a reply is read. Texts have no levels."""
+    told = '{"action": "HOLD", "reasoning": "' + r"\"[{" * 600 + '", "x": @}'
+    assert read_reply(told.replace("@", "[" * 499 + "]" * 499), rule)
+    assert read_reply(told.replace("@", '{"x":' * 499 + "0" + "}" * 499), rule)
+    assert read_reply(told.replace("@", f"[{'[{},{}],' * 600}0]"), rule)
+    assert read_reply(told.replace("@", "[" * 500 + "]" * 500), rule) is None
 
 
 @pytest.mark.parametrize("reply", CARRIED.values(), ids=CARRIED.keys())
