@@ -209,8 +209,8 @@ def columns(projection: str | None, view: View) -> None:
     "--engine",
     type=click.Choice(["local", "threads", "processes", "spark"]),
     help="Score some questions at a time: in this process, in a thread or a process for each processor, or with "
-    "Apache Spark. Default: all at once; if --only names boards alone, threads from 262,144 forecasts on (on more than "
-    "four processors under Linux, processes from 4,194,304 on), and local below. The digests are the same.",
+    "Apache Spark. Default: all at once; if --only names boards alone, threads from 262,144 forecasts on (under Linux, "
+    "processes from 8,388,608 on, with more processors sooner), and local below. The digests are the same.",
 )
 @click.option(
     "--only",

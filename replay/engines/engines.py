@@ -358,18 +358,19 @@ def _score(run: list[Task]) -> list[bytes]:
 
 
 MANY = 2 * FORECASTS  # from which on there is more than one task
-_FEW, _WORTH_FORKS = 4, 1 << 22  # processors on which threads do well; forecasts for which forks do better on more
+_WORTH_FORKS = 1 << 24  # forecasts times processors, from which on forks take less time than threads
 
 
 def engine_for(frame: LogFrame) -> Engine:
     """Return the engine for a log: threads, if there are many forecasts, and processors for more than one.
 
-    More than a few threads wait for Python's lock most of the time; processes, if they are forked, begin at once.
+    Threads wait for Python's lock, the more the more there are. Processes do not, and begin at once if they are forked,
+    but take more memory, and each finds out what is in the files.
     """
     count, several = frame.frame.counts.sum(), processors()
     if several == 1 or count < MANY:
         return "local"
-    return "processes" if several > _FEW and count >= _WORTH_FORKS and can_fork() else "threads"
+    return "processes" if count * several >= _WORTH_FORKS and can_fork() else "threads"
 
 
 def scored(frame: LogFrame, engine: Choice, tables: Collection[str], memory: int | None = None) -> Projections:

@@ -160,16 +160,16 @@ def test_every_table_is_the_same_here_as_of_any_cut(season: Path, beside: bool, 
         ("local", (MANY - 1, 2, True)),
         ("local", (MANY, 1, True)),
         ("threads", (MANY, 2, True)),
-        ("threads", (1 << 22, 4, True)),
-        ("threads", (1 << 22, 5, False)),
-        ("threads", ((1 << 22) - 1, 5, True)),
-        ("processes", (1 << 22, 5, True)),
+        ("threads", ((1 << 22) - 1, 4, True)),
+        ("threads", (1 << 22, 4, False)),
+        ("processes", (1 << 22, 4, True)),
+        ("processes", (1 << 23, 2, True)),
     ],
 )
 def test_the_engine_depends_on_the_forecasts_and_the_processors(
     engine: Engine, given: tuple[int, int, bool], season: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads from two tasks on, unless there is one processor; processes on more than four, if they can be forked."""
+    """Threads from two tasks on, unless there is one processor; processes for far more, if they can be forked."""
     forecasts, count, can_fork = given
     monkeypatch.setattr(divided_module, "processors", lambda: count)
     monkeypatch.setattr(divided_module, "can_fork", lambda: can_fork)
