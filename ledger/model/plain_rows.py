@@ -110,6 +110,7 @@ def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START)
             raise damage
         if not more:
             return
+        del group, read, rows, page  # before more is read
 
 
 def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage] | None:
