@@ -408,9 +408,25 @@ def made_digests(rows: Sequence[str | bytes]) -> bytes:
     return bytes.fromhex("".join([row[-_DIGITS:_LAST] if isinstance(row, str) else stated_digest(row) for row in rows]))
 
 
+def digests_of(rows: Iterable[str]) -> list[str]:
+    """Return the digests of rows that were checked."""
+    return [row[-_DIGITS:_LAST] for row in rows]
+
+
 def command_id_of(row: bytes) -> str:
     """Return the id of the command that a row belongs to. Raises one of UNREADABLE."""
     return _command.decode(row).command_id
+
+
+def plain_command_ids(rows: Sequence[str]) -> list[str]:
+    """Return the ids of the commands of rows in which nothing has a backslash before it.
+
+    >>> plain_command_ids(['{"position":1,"command_id":"f7","command":"..."}'])
+    ['f7']
+    """
+    before = f'{_COMMAND_ID}"'
+    begins = [row.index(before) + len(before) for row in rows]
+    return [row[begin : row.index('"', begin)] for row, begin in zip(rows, begins, strict=True)]
 
 
 def event_text(row: str) -> str:

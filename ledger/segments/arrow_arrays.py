@@ -121,9 +121,13 @@ def array_of_decimals(numbers: Any, kind: Any) -> Any:
 
 def array_of_texts(texts: Sequence[str | None]) -> Any:
     """Return texts as an array of strings; None is null."""
-    pa, bits = pyarrow(), _valid_bits(texts)
-    present = [text or "" for text in texts]
-    joined = "".join(present)
+    pa, bits = pyarrow(), None
+    present: Any = texts
+    try:
+        joined = "".join(present)
+    except TypeError:  # one is None
+        bits, present = _valid_bits(texts), [text or "" for text in texts]
+        joined = "".join(present)
     data = joined.encode()
     if len(data) > MOST_BYTES:
         return pa.array(texts, pa.string())

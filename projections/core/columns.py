@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, partial
 from html import escape
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,7 +121,7 @@ def join_numbers(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Arra
         return WideInt(*(np.concatenate(words) for words in zip(*pages, strict=True)))
     if all(isinstance(page, np.ndarray) for page in pages):
         return np.concatenate(pages)
-    return [number for page in pages for number in plain_values(page)]
+    return [*chain.from_iterable(map(plain_values, pages))]
 
 
 def used_ids(column: Ids) -> Ids:
@@ -143,6 +143,8 @@ def join_ids(pages: Sequence[Ids]) -> Ids:
     >>> join_ids([ids(["ada", "bo"]), ids(["bo", "cy"])])
     Ids(codes=array([0, 1, 1, 2]), labels=['ada', 'bo', 'cy'])
     """
+    if pages and all(page.labels is pages[0].labels for page in pages):
+        return Ids(np.concatenate([page.codes for page in pages]), pages[0].labels)
     codes, joined = Codes(), [np.zeros(0, np.int64)]
     for page in pages:
         codes_of_page = int64_array([codes.add(label) for label in page.labels])

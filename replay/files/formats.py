@@ -16,8 +16,8 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.events import TAGS, ForecastMade, ForecastWithdrawn
+from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.stored_log import StoredLog
@@ -27,6 +27,7 @@ from forecast_ledger.projections.core.columns import (
     DECIMALS,
     FLOATS,
     Column,
+    Ids,
     Values,
     columns_of_rows,
     ids,
@@ -40,7 +41,7 @@ from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.blocks import csv_cell, csv_cells, csv_lines
 from forecast_ledger.replay.reading.event_text import EventIds
 from forecast_ledger.replay.reading.log import Cut
-from forecast_ledger.replay.reading.replay import Replay, replay_of_rows
+from forecast_ledger.replay.reading.replay import Replay, ReplayedPage, replay_of_rows
 
 # --- The tables of an export: the events, contests, questions, participants, projections, and the data dictionary.
 
@@ -90,6 +91,7 @@ _PARTICIPANTS = (
     Column("participant", "id", "the participant"),
     Column("kind", "text", "participant, consensus (the community forecast, if it is scored) or reference"),
 )
+_FORECASTS, _NO_CONTEST = (TAGS[ForecastMade], TAGS[ForecastWithdrawn]), ("",)
 _DICTIONARY = (
     Column("table", "id", "the table"),
     Column("column", "id", "the column"),
@@ -97,9 +99,6 @@ _DICTIONARY = (
     Column("unit", "text", "the unit and precision of its values"),
     Column("meaning", "text", "the meaning of its values"),
 )
-
-
-_Page = tuple[Sequence[bytes], Sequence[Recorded]]  # rows of the log, and the events in them
 
 
 class LogPages(Protocol):
@@ -213,12 +212,12 @@ class StoredEvents:
     def __iter__(self) -> Iterator[Table]:
         return _in_tables(self._pages())
 
-    def _pages(self) -> Iterator[_Page]:
+    def _pages(self) -> Iterator[ReplayedPage]:
         last, until = log.START, self.season.checkpoint
         for rows in log.pages_up_to(self._store.pages(), until.position):
             events = log.unseal(rows, last)
             last = log.Checkpoint(events[-1].position, events[-1].digest)
-            yield rows, events
+            yield ReplayedPage(rows, events, None, (), ())
         if last != until:
             change = f"its digest was {until.digest}, is {last.digest}"
             raise Corrupt(until.position, f"the row changed while it was exported: {change}")
@@ -237,42 +236,64 @@ class ReplayedEvents:
         yield from _in_tables(self._pages())
         self.rows, self.digest = self.season.checkpoint
 
-    def _pages(self) -> Iterator[_Page]:
+    def _pages(self) -> Iterator[ReplayedPage]:
         self.season = yield from replay_of_rows(self._store, self._cut)
 
 
-def _in_tables(pages: Iterator[_Page]) -> Iterator[Table]:
+def _in_tables(pages: Iterable[ReplayedPage]) -> Iterator[Table]:
     """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
-    waiting, read, size = list[bytes](), list[Recorded](), 0
+    waiting, count, size = list[Table](), 0, 0
     empty = True
-    for rows, events in pages:
-        waiting += rows
-        read += events
-        size += sum(map(len, rows))
-        if len(waiting) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield _chunk(waiting, read)
-            size, empty = 0, False
+    for page in pages:
+        waiting.append(_table_of(page))  # while its events are in the processor's cache
+        count += len(page.rows)
+        size += sum(map(len, page.rows))
+        if count >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield _joined(waiting)
+            count, size, empty = 0, 0, False
     if waiting or empty:
-        yield _chunk(waiting, read)
+        yield _joined(waiting or [_table_of(ReplayedPage((), (), None, (), ()))])
 
 
-def _chunk(rows: list[bytes], read: list[Recorded]) -> Table:
-    """Return rows and the events in them as a table; both lists are emptied, so that they take no memory any more."""
-    texts, events = [row.decode() for row in rows], [recorded.event for recorded in read]
-    about: list[Values] = [ids([getattr(event, name, "") for event in events]) for name in EventIds._fields]
+def _joined(tables: list[Table]) -> Table:
+    """Return tables joined; the list is emptied, so that their rows are in memory once."""
+    table = Table.joined(tables)
+    tables.clear()
+    return table
+
+
+def _table_of(page: ReplayedPage) -> Table:
+    """Return a page of events as a table: from the columns of its forecasts, if it has nothing else."""
+    texts, forecasts = [row.decode() for row in page.rows], page.forecasts
+    is_plain = isinstance(page.events, ReadPage) and not page.events.others
+    read = () if is_plain else page.events[:]  # decodes each row once
+    about: tuple[Values, ...]
+    if forecasts is not None and len(forecasts.position) == len(texts) and (np.diff(forecasts.position) == 1).all():
+        numbers = forecasts.position, forecasts.recorded_at, forecasts.at
+        types = Ids(1 - forecasts.made, _FORECASTS)
+        about = (
+            Ids(np.zeros_like(forecasts.position), _NO_CONTEST),
+            Ids(forecasts.question, page.questions),
+            Ids(forecasts.participant, page.participants),
+        )
+    else:
+        events = [recorded.event for recorded in read]
+        numbers = (
+            int64_array([recorded.position for recorded in read]),
+            int64_array([recorded.recorded_at for recorded in read]),
+            int64_array([event.at for event in events]),
+        )
+        types = ids([TAGS[type(event)] for event in events])
+        about = tuple(ids([getattr(event, name, "") for event in events]) for name in EventIds._fields)
     values: tuple[Values, ...] = (
-        int64_array([recorded.position for recorded in read]),
-        int64_array([recorded.recorded_at for recorded in read]),
-        int64_array([event.at for event in events]),
-        [recorded.command_id for recorded in read],  # few recur
-        ids([TAGS[type(event)] for event in events]),
+        *numbers,
+        log.plain_command_ids(texts) if is_plain else [recorded.command_id for recorded in read],  # few recur
+        types,
         *about,
         [log.event_text(text) for text in texts],
         texts,
-        [recorded.digest for recorded in read],
+        log.digests_of(texts),
     )
-    rows.clear()
-    read.clear()
     return Table("events", _EVENTS, EVENT_COLUMNS, values)
 
 

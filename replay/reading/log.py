@@ -211,7 +211,7 @@ class Cut:
     def rows(self, pages: Iterator[Sequence[bytes]]) -> Iterator[tuple[Sequence[bytes], Sequence[Recorded]]]:
         """Return rows up to the cut, page by page, with the events in them; each is checked as it is read."""
         pages, read = tee(pages)
-        for events in self.read(pages):
+        for events in self.pages(unseal_columns(pages)):
             yield next(read)[: len(events)], events
 
     def segments(

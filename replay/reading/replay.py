@@ -409,7 +409,20 @@ def replay(  # noqa: PLR0913 - what has a default is named
     return _replayed(name, head, projections, begun)
 
 
-def replay_of_rows(store: StoredLog, cut: Cut) -> Generator[tuple[Sequence[bytes], Sequence[Recorded]], None, Replay]:
+class ReplayedPage(NamedTuple):
+    """A page of rows, the events in them, and the columns of its forecasts, if it has any.
+
+    questions, participants: those of the log up to here, by code.
+    """
+
+    rows: Sequence[bytes]
+    events: Sequence[Recorded]
+    forecasts: ForecastPage | None
+    questions: Sequence[str]
+    participants: Sequence[str]
+
+
+def replay_of_rows(store: StoredLog, cut: Cut) -> Generator[ReplayedPage, None, Replay]:
     """Yield the rows of a store up to a cut, page by page, with the events in them; return the replay of these events.
 
     So the log is read once by whoever writes its rows, too. Raises as `replay` does.
@@ -418,7 +431,7 @@ def replay_of_rows(store: StoredLog, cut: Cut) -> Generator[tuple[Sequence[bytes
     for rows, events in cut.rows(store.pages()):
         if (filed := file_page(facts, events)) is not None:
             forecasts.append(filed)
-        yield rows, events
+        yield ReplayedPage(rows, events, filed, facts.question_codes.labels, facts.participant_codes.labels)
     return _replayed(store.name, cut.reached(), Projections(facts_after(facts, forecasts, ())), begun)
 
 

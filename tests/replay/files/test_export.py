@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from io import StringIO
@@ -16,8 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
+from forecast_ledger.bench.inputs import DAY, START, forecasts, handle_all, opening
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast
+from forecast_ledger.ledger.model.log import encode_row
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids, transpose
@@ -25,10 +29,19 @@ from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export
-from forecast_ledger.replay.files.formats import EVENT_COLUMNS, FILE_FORMATS, UNITS, ExportTable, export_tables
+from forecast_ledger.replay.files.formats import (
+    EVENT_COLUMNS,
+    FILE_FORMATS,
+    UNITS,
+    ExportTable,
+    ReplayedEvents,
+    StoredEvents,
+    export_tables,
+)
 from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from forecast_ledger.replay.reading.blocks import escape_formula
+from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support import oracle
 from tests.support.effort import LONG, times
@@ -218,6 +231,30 @@ def test_events_say_what_the_log_says(log: str, folders: dict[str, Path]) -> Non
             at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=whole["event"]["at"])
             assert datetime.fromisoformat(str(row["at"])) == at
         assert list(said[0]) == [column.name for column in EVENT_COLUMNS]
+
+
+@pytest.mark.parametrize("size", [1, 60, 500])
+def test_events_are_the_same_whatever_pages_they_are_read_in(size: int) -> None:
+    """A page of nothing but forecasts and withdrawals is written from their columns, any other from its events."""
+    made = forecasts(400, 3, 20)
+    first = made[0]
+    assert isinstance(first, SubmitForecast)
+    who: dict[str, Any] = {"question": first.question, "participant": first.participant}
+    who["at"] = format_instant(START + 29 * DAY)
+    ended, again = WithdrawForecast(id="end", **who), SubmitForecast(id="again", probability="0.3", **who)
+    with Ledger.open(":memory:") as ledger:
+        handle_all(ledger, [*opening(3), *made, ended, again])
+        every = [encode_row(recorded) for page in ledger.read() for recorded in page]
+        season = replay(ledger)
+
+    class Store:
+        name = "main"
+
+        def pages(self) -> Iterator[list[bytes]]:
+            return (every[begin : begin + size] for begin in range(0, len(every), size))
+
+    replayed = [*ReplayedEvents(Store(), Cut(None))]  # type: ignore[arg-type]
+    assert [*Table.joined(replayed).rows()] == [*Table.joined([*StoredEvents(Store(), season)]).rows()]
 
 
 def test_odd_texts_come_through(folders: dict[str, Path]) -> None:
