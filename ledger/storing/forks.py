@@ -27,7 +27,7 @@ class Inherited(Protocol):
 
 _OPENED: "WeakSet[Opened]" = WeakSet()
 _INHERITED: "WeakSet[Inherited]" = WeakSet()
-_WAITING: "WeakSet[Thread]" = WeakSet()  # threads that hold nothing
+_HARMLESS: "WeakSet[Thread]" = WeakSet()  # threads that hold nothing that a child needs
 _now = local()  # its attribute `told`: what this thread has told of the fork that it is about to make
 
 
@@ -41,18 +41,18 @@ def renew(inherited: Inherited) -> None:
     _INHERITED.add(inherited)
 
 
-def only_waits(thread: Thread) -> None:
-    """Say that a thread of the command line does nothing but wait, so that its process may be forked beside it."""
-    _WAITING.add(thread)
+def holds_nothing(thread: Thread) -> None:
+    """Say that a thread of the command line holds nothing that a child needs, so that its process may be forked."""
+    _HARMLESS.add(thread)
 
 
 def can_fork() -> bool:
     """Return whether the main thread may fork this process to do a part of its work, instead of a new interpreter.
 
-    Only that of the command line may, on Linux, while no thread works: those of NumPy and pyarrow begin anew in a
+    Only that of the command line may, on Linux, while no other thread works: those of NumPy and pyarrow begin anew in a
     child. What other programs have loaded is not known.
     """
-    return sys.platform == "linux" and len(_WAITING) > 0 and {*threads()} == {main_thread(), *_WAITING}
+    return sys.platform == "linux" and len(_HARMLESS) > 0 and {*threads()} <= {main_thread(), *_HARMLESS}
 
 
 def _before() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from functools import wraps
 from os import PathLike
+from threading import enumerate as threads
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
@@ -24,6 +25,7 @@ from forecast_ledger.ledger.core.files import path_in
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.storing.forks import holds_nothing
 from forecast_ledger.projections.core.text_table import as_table, escape
 from forecast_ledger.replay.cli import terminal
 from forecast_ledger.replay.cli.signals import reported, signal_of, terminable, write_last
@@ -264,7 +266,10 @@ def progress(
 
     counted = TextColumn("{task.fields[count]:,} " + done)
     columns = (BarColumn(), *[TaskProgressColumn()] * (total is not None), counted, TimeElapsedColumn())
+    before = {*threads()}
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        for painter in {*threads()} - before:
+            holds_nothing(painter)
         task = progress.add_task("", total=total, count=0)
         yield lambda count: progress.update(task, completed=reached() if reached else count, count=count)
 

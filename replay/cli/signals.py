@@ -13,7 +13,7 @@ from threading import Event, Thread, current_thread, main_thread
 from time import sleep
 from typing import IO, TYPE_CHECKING
 
-from forecast_ledger.ledger.storing.forks import only_waits
+from forecast_ledger.ledger.storing.forks import holds_nothing
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -65,7 +65,7 @@ def end_in_time() -> None:
     signal.set_wakeup_fd(telling.detach(), warn_on_full_buffer=False)
     thread = Thread(target=_end_process, args=(told,), daemon=True)
     thread.start()
-    only_waits(thread)
+    holds_nothing(thread)
 
 
 def _end_process(told: socket.socket) -> None:

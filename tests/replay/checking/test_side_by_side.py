@@ -404,14 +404,14 @@ def test_processes_verify_what_one_verifies(
 FORKED = """
 import sys
 from threading import Event, Thread
-from forecast_ledger.ledger.storing.forks import only_waits
+from forecast_ledger.ledger.storing.forks import holds_nothing
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.reading.log import Log
 waiting = Thread(target=Event().wait, daemon=True)
 waiting.start()
-only_waits(waiting)
+holds_nothing(waiting)
 side_by_side.MANY = side_by_side.LEAST = 1
 side_by_side.processors, side_by_side.PART = lambda: 3, 7
 side_by_side._Task.do = lambda *_: None  # this one leaves all parts to forks

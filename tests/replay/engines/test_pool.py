@@ -66,6 +66,7 @@ def closed(self):
     children.extend(self.children)
     start(self)
 pool.Pool.close = closed
+sys.stderr.isatty = lambda: {terminal}
 sys.argv = ["forecast-ledger", "replay", "season.db", "--engine", "processes", "--only", "leaderboard"]
 try:
     run()
@@ -74,17 +75,18 @@ finally:
 """
 ALONE = """
 from threading import Event, Thread
-from forecast_ledger.ledger.storing.forks import can_fork, only_waits
+from forecast_ledger.ledger.storing.forks import can_fork, holds_nothing
 done, found = Event(), [can_fork()]
 waiting = Thread(target=done.wait)
 waiting.start()
-only_waits(waiting)
+holds_nothing(waiting)
 found.append(can_fork())
 other = Thread(target=done.wait)
 other.start()
 found.append(can_fork())
 done.set()
 other.join()
+found.append(can_fork())
 waiting.join()
 print(*found)
 """
@@ -132,18 +134,18 @@ def test_a_program_with_a_guard_starts_processes(folder: Path, program: str, don
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
-def test_the_command_line_is_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its processes are, before any is served; none imports the main module again, and each can be ended alone."""
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    ended = run(folder, FORKED)
+@pytest.mark.parametrize("terminal", [False, True], ids=["alone", "beside a bar"])
+def test_the_command_line_is_forked(folder: Path, terminal: bool) -> None:
+    """All its processes are, before any is served; none imports the main module again."""
+    ended = run(folder, FORKED.format(terminal=terminal))
     assert (ended.returncode, (folder / "runs").read_text()) == (0, "run "), ended.stderr
     assert ended.stdout.splitlines()[-1] == f"{pool.processors()} processes"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
-def test_a_process_is_forked_beside_threads_that_only_wait() -> None:
-    """And not where no thread is known to, as in programs other than the command line."""
-    assert Command(program=ALONE).communicate(timeout=10) == ("False True False\n", "")
+def test_a_process_is_forked_beside_threads_that_hold_nothing() -> None:
+    """And not where no thread is known to hold nothing, as in programs other than the command line."""
+    assert Command(program=ALONE).communicate(timeout=10) == ("False True False True\n", "")
 
 
 @pytest.fixture
