@@ -338,8 +338,11 @@ def _not_written(text: str, field: str, form: str) -> Refused:
 
 
 def _check_format(form: str, field: str) -> None:
-    """Refuses: bad_map (strptime knows no such directive, or takes it only once)."""
+    """Refuses: bad_map (strptime knows no such directive, or takes it only once; a day without a year)."""
+    found = {*re.findall("%(.)", form)}
     try:
+        if "d" in found and found.isdisjoint("YyGcx"):  # the year is 1900 or, in later versions of Python, another
+            raise ValueError("it has a day, but no year")
         datetime.strptime("", form)
     except (re.error, ValueError) as error:
         if not str(error).startswith("time data"):  # which says that the empty text is not in the format

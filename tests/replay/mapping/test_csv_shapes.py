@@ -286,7 +286,7 @@ at = {{ from = "at", instant = "{}" }}
 """
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%m", "%d %d", "%Y %", "%Q", "%Y-%m-%d %", "%j%j", "%:"])
+@pytest.mark.parametrize("form", ["%Y-%m-%m", "%d %d", "%d.%m. %H:%M", "%Y %", "%Q", "%Y-%m-%d %", "%j%j", "%:"])
 def test_a_format_that_strptime_does_not_have_is_a_fault_of_the_map(form: str) -> None:
     """It is found when the map is read, and not cell by cell, or as an error of Python."""
     described = CLOSES.format(form)
