@@ -103,6 +103,7 @@ def _hints(called: Callable[..., Any]) -> list[tuple[str, Any]]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
+    hint = getattr(get_origin(hint) or hint, "__value__", hint)  # of an alias, such as NumPy's arrays from 3.12 on
     origin, parts = get_origin(hint), get_args(hint)
     if origin in {Union, UnionType}:
         return any(_fits(value, part) for part in parts)

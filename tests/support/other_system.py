@@ -125,6 +125,8 @@ def become_other() -> None:
                 delattr(owner, name)
     os.O_BINARY = _BINARY  # type: ignore[attr-defined]
     shutil._use_fd_functions = shutil._USE_CP_SENDFILE = False  # type: ignore[attr-defined]
+    if hasattr(shutil, "_rmtree_unsafe"):
+        shutil._rmtree_impl = shutil._rmtree_unsafe  # type: ignore[attr-defined]  # of Python 3.14
     standin: Any = ModuleType("filelock")
     standin.lock_descriptor = lock_descriptor
     sys.modules["filelock"] = standin
