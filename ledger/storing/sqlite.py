@@ -191,8 +191,8 @@ class SQLite(Rows):
         """Take the turn to write: an immediate transaction, which is rolled back unless `insert` has committed it."""
         with self._files.writing() as connection:
             turn = _Turn(connection, self)
-            _begin(turn.cursor, self.limits.turn)
             try:
+                _begin(turn.cursor, self.limits.turn)
                 yield turn
             finally:
                 connection.rollback()  # does nothing after a commit
