@@ -52,7 +52,8 @@ def _quoted(name: str) -> str:
 def insert_values(connection: sqlite3.Connection, table: str, width: int, pages: Iterable[list[Any]]) -> None:
     """Write rows of this width to a table of ours, in their order. pages: the values row after row, NULL for None.
 
-    >>> with sqlite3.connect(":memory:") as connection:
+    >>> from contextlib import closing
+    >>> with closing(sqlite3.connect(":memory:")) as connection:
     ...     made = connection.execute("CREATE TABLE pairs (a, b)")
     ...     insert_values(connection, "pairs", 2, ([n, n * n, n + 1, NULL] for n in range(0, 1_000, 2)))
     ...     connection.execute("SELECT count(*), count(b), max(b) FROM pairs").fetchall()

@@ -94,11 +94,12 @@ def test_the_winner_and_why(folder: Path) -> None:
 def test_a_score_is_the_sum_of_what_is_told_of_it(folder: Path) -> None:
     """In an SQLite export no number is a float, and a score equals the one that `explain` shows."""
     run("export", folder / "season.db", folder / "season-tables.db", "--format", "sqlite", "--tables", "scores")
-    tables = sqlite_utils.Database(folder / "season-tables.db")
-    where = [BOARD, "trend-peer"]
-    [count] = tables.query("select count(*) as n from scores where contest in (?, ?)", where)
+    with closing(sqlite_utils.Database(folder / "season-tables.db")) as tables:
+        where = [BOARD, "trend-peer"]
+        [count] = tables.query("select count(*) as n from scores where contest in (?, ?)", where)
+        rows = tables.query("select * from scores where contest = ? order by question, participant", ["trend-peer"])
+        row = next(rows)
     assert count["n"] == len(json.loads(run("table", folder / "season.db", "scores", "--format", "json").stdout))
-    row = next(tables.query("select * from scores where contest = ? order by question, participant", ["trend-peer"]))
     assert type(row["score"]) is str
     explanation = json.loads(
         run(

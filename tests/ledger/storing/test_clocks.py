@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def test_a_row_that_cannot_be_read_again_is_not_recorded(
                 ledger.handle(forecast, "c1")
         assert ledger.head() == head
         assert ledger.handle(forecast, "c1").last == head.position + 1
-    with sqlite3.connect(file) as rows:
+    with closing(sqlite3.connect(file)) as rows:
         assert rows.execute("SELECT count(*) FROM stored_events").fetchone() == (head.position + 1,)
     store = StoredLog.open(file, "main", read_only=True)
     assert [len(page) for page in log.unseal_pages(store.pages())] == [head.position + 1]
