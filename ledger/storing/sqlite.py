@@ -118,7 +118,7 @@ class SQLite(Rows):
             return _select(cursor, self._name, after, limit)
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT ?"
+        which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT +?"
         with self._files.reading() as cursor:
             return _fetch(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
 
@@ -466,8 +466,8 @@ def _begin(cursor: SQLiteCursor, limit: float) -> None:
 
 def _select(cursor: SQLiteCursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
     """Select rows after a position; after=0 also returns rows with positions below 1."""
-    which = "originator_version > ?" if after else "? = 0"
-    return _fetch(cursor, f"{query}{which} ORDER BY originator_version LIMIT ?", (name, after, limit))
+    which = "originator_version > ?" if after else "? = 0"  # SQLite 3.53 prepares a plain `LIMIT ?` for each value
+    return _fetch(cursor, f"{query}{which} ORDER BY originator_version LIMIT +?", (name, after, limit))
 
 
 def _fetch(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> list[Any]:
