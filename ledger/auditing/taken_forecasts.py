@@ -1,6 +1,6 @@
 """Forecasts taken as columns, question after question; who has which forecast there is worked out when it is needed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,14 +75,14 @@ class TakenIds:
                 return int(np.concatenate(position)[np.concatenate(hashes) == again[0]].max())
         return None
 
-    def among(self, ids: Sequence[str]) -> list[int]:
-        """Return which of some ids, by index, are among those taken and checked."""
+    def among(self, ids: Sequence[str]) -> Iterator[int]:
+        """Yield which of some ids, by index, are among those taken and checked; to find each takes a look at all."""
         if not len(self._hashes) or not ids:
-            return []
+            return
         hashes = _hashes(bytes_of(ids))
         near = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         possible = np.flatnonzero(self._hashes[near] == hashes).tolist()
-        return [index for index in possible if self.position(ids[index]) is not None]
+        yield from (index for index in possible if self.position(ids[index]) is not None)
 
     def position(self, command_id: str) -> int | None:
         """Return the log position of the forecast with an id; None if none was taken."""

@@ -130,7 +130,23 @@ def test_ids_are_found_whatever_was_taken_with_them(same_hash: bool, monkeypatch
     ids.take(bytes_of(["f2", "\N{SNOWMAN}", "f1 and more"]), np.array([5, 6, 7]))
     assert (ids.check() is not None) == same_hash
     asked = ["f1", "f3", "\N{SNOWMAN}", long, long[1:], "f1 and", "x"]
-    assert ids.among(asked) == [0, 2, 3]
+    assert [*ids.among(asked)] == [0, 2, 3]
     assert [ids.position(each) for each in asked] == [3, None, 6, 4, None, None, None]
     ids.take(bytes_of(["f1"]), np.array([8]))
     assert ids.check() == 8
+
+
+def test_ids_are_looked_for_until_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many other commands have ids of forecasts: each look takes as long as there are forecasts."""
+    audit, looked, position = begun(), list[str](), TakenIds.position
+
+    def noted(ids: TakenIds, command_id: str) -> int | None:
+        looked.append(command_id)
+        return position(ids, command_id)
+
+    monkeypatch.setattr(TakenIds, "position", noted)
+    monkeypatch.setattr(taken_forecasts, "_FEW", 1)
+    audit.take(taken(ROWS))
+    with pytest.raises(Corrupt, match="that of another command"):
+        audit._forecasts.check_taken([name for *_, name in ROWS])
+    assert {*looked} == {ROWS[0][-1]}
