@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -115,7 +115,14 @@ CALLBACKS = {"on_progress", "on_refusal", "on_message", "clock", "prizes"}  # wh
 Call = tuple[Callable[..., Any], Callable[[], dict[str, Any]]]  # a function, and the arguments of a call that is right
 
 
-def calls(folder: Path) -> dict[str, Call]:
+@pytest.fixture
+def offers(tmp_path: Path) -> Iterator[dict[str, Call]]:
+    """The calls, as long as what they need is open."""
+    with ExitStack() as opened:
+        yield calls(tmp_path, opened)
+
+
+def calls(folder: Path, opened: ExitStack) -> dict[str, Call]:
     """Every function that the package offers, and every method with arguments of its classes, with a call each."""
     log, segments, exported = folder / "season.db", folder / "segments", folder / "exported"
     short = folder / "short.db"  # for what is made of a log row by row
@@ -129,7 +136,7 @@ def calls(folder: Path) -> dict[str, Call]:
     model = folder / "tables.db"
     with f.Runner(log, model) as runner:
         runner.refresh()
-    ledger, season, number = f.open(":memory:"), f.replay(log), iter(range(10**6))
+    ledger, season, number = opened.enter_context(f.open(":memory:")), f.replay(log), iter(range(10**6))
     projections, board = season.projections, season.table("leaderboard")
     which = {"name": "main", "as_of": None, "on_progress": lambda _: None}
     columns = {name: ["a"] for name in ("id", "question", "participant", "probability", "at")}
@@ -170,7 +177,7 @@ def calls(folder: Path) -> dict[str, Call]:
         limits = {"connections": 1, "held": 1, "connect": 1, "turn": 1.5, "statement": 1}
         return {"location": ":memory:", **limits, "clock": None, "prizes": None, "claims": None, "on_metric": None}
 
-    store = f.Store.open(":memory:")
+    store = opened.enter_context(f.Store.open(":memory:"))
     return {
         "open": (f.open, opening),
         "open_ledger": (f.open_ledger, opening),
@@ -285,7 +292,7 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "ReadModel.open": (f.ReadModel.open, lambda: {"location": model}),
         "ReadModel.rows": (
-            f.ReadModel.open(model).rows,
+            opened.enter_context(f.ReadModel.open(model)).rows,
             lambda: {"table": "contests", "at_least": 0, "timeout": 0.1},
         ),
         "WithSegments": (
@@ -390,7 +397,7 @@ def fault_of(name: str, argument: str, call: Callable[[], Any]) -> str:
 
 
 def test_a_function_with_a_value_of_any_type_for_any_argument_says_which_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    offers: dict[str, Call], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its result, a documented error, or a TypeError that names the function, the argument and what it takes.
 
@@ -398,7 +405,7 @@ def test_a_function_with_a_value_of_any_type_for_any_argument_says_which_is_wron
     """
     monkeypatch.chdir(tmp_path)
     found, tried = [], 0
-    for name, (function, right) in calls(tmp_path).items():
+    for name, (function, right) in offers.items():
         for number, (argument, (kind, wrong)) in enumerate(product(right(), WRONG.items())):
             if (LONG == 1 and number % 2) or (argument in CALLBACKS and callable(wrong)):
                 continue
@@ -425,7 +432,7 @@ def offered() -> set[str]:
     return found
 
 
-def test_every_function_and_method_of_the_door_is_in_the_test(tmp_path: Path) -> None:
+def test_every_function_and_method_of_the_door_is_in_the_test(offers: dict[str, Call]) -> None:
     """But for what runs without end, and what only the package itself calls."""
     ours = {"Runner.follow", "Runners.follow", "WithSegments.sealed", "ForecastColumns.of_quick"}
-    assert offered() - {*calls(tmp_path)} == ours | {"ForecastColumns.count", "ForecastColumns.index"}
+    assert offered() - {*offers} == ours | {"ForecastColumns.count", "ForecastColumns.index"}
