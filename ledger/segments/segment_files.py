@@ -155,7 +155,10 @@ def _read_file(
     if entry is UNSET:
         return no_rows(schema)
     with _opened(folder, entry, schema, position) as file:
-        return _read(file, schema, without, range(file.parquet.num_row_groups)).unify_dictionaries()
+        table = _read(file, schema, without, range(file.parquet.num_row_groups)).unify_dictionaries()
+        if {"event", "position"} <= {*table.schema.names} and (np.diff(integers(table["position"])) < 0).any():
+            raise ValueError("its rows are not in the order of the log, in which its events are filed")
+        return table
 
 
 def check_statements(folder: Path, segment: Segment, columns: SegmentColumns) -> None:

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import read_checked
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.replay.audit.verify import run_checks
-from forecast_ledger.replay.reading.log import Log
+from forecast_ledger.replay.reading.log import TRUSTS, Log
 from forecast_ledger.replay.reading.replay import replay, summarize_parts
 from tests.ledger.segments.test_segment_files import columns_of, segment_of
 from tests.support import oracle
@@ -223,3 +223,21 @@ def test_no_change_of_a_footer_misleads_a_reader_or_ends_the_process(sealed: Pat
     tried, accepted = map(int, found.groups())
     assert tried == sum(line.startswith("trying") for line in lines) > 37_000 // EVERY * 2 // 3
     assert accepted < tried // 5
+
+
+def test_other_events_in_another_order_than_the_log_are_refused(folder: Path) -> None:
+    """The rows built of them are right, and so is every digest; but events are filed as they come."""
+    [segment] = read_manifest(folder).segments
+    path = folder / segment.others.name
+    table = segment_files.read_table(folder, segment, "others")
+
+    def reversed_rows(_: bytes) -> bytes:
+        path.unlink()
+        segment_files.write_table(path, table.take([*range(len(table))][::-1]))
+        return path.read_bytes()
+
+    relisted(folder, "others", reversed_rows)
+    for trust in TRUSTS:
+        with pytest.raises(Corrupt, match="not in the order of the log"):
+            replay(folder, trust=trust)
+    assert [damage.check for damage in run_checks(Log(folder)).damage] == ["store"]
