@@ -21,6 +21,7 @@ PACKAGE = "forecast_ledger."
 STORES = {
     "ledger.storing.stored_log",
     "ledger.storing.sqlite",
+    "ledger.storing.sqlite_files",
     "ledger.storing.postgres",
 }  # know the library that keeps rows
 # What of the ledger reads a clock, waits, has files, or talks to a store.

@@ -26,7 +26,7 @@ from click.testing import Result
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE
+from forecast_ledger.ledger.storing.sqlite_files import PAGE_SIZE
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE

@@ -21,7 +21,8 @@ from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Refused, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database, sqlite
-from forecast_ledger.ledger.storing.sqlite import PAGE_SIZE, PRAGMAS, SQLite, _Pool
+from forecast_ledger.ledger.storing.sqlite import SQLite
+from forecast_ledger.ledger.storing.sqlite_files import PAGE_SIZE, PRAGMAS, _Pool
 from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
@@ -609,7 +610,7 @@ def test_a_commit_without_a_wal_waits_for_readers(tmp_path: Path, monkeypatch: p
 
 def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row longer than the limit of the store is not read into memory."""
-    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.MAX_ROW_BYTES", 5_000)
+    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite_files.MAX_ROW_BYTES", 5_000)
     path = changed(filled(tmp_path / "a.db"), "UPDATE stored_events SET state = zeroblob(4000) || state")
     with pytest.raises(Corrupt):
         positions(path)
