@@ -184,6 +184,10 @@ class Rows(Protocol):
         """
         raise Unavailable(f"{self.location}: only a database keeps cursors of named readers")
 
+    def check_there(self) -> None:
+        """Raise Unavailable if the file is not at its path any more: others would not find what is recorded in it."""
+        return
+
     def turn(self) -> AbstractContextManager[Transaction]:
         """Wait for the turn to write; the transaction is rolled back unless rows are inserted."""
 

@@ -11,7 +11,7 @@ from copy import copy
 from random import random
 from typing import Any, cast
 
-from eventsourcing.sqlite import SQLiteConnection, SQLiteCursor
+from eventsourcing.sqlite import SQLiteConnection
 
 from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model.log import NewRows, event_text, row_bytes
@@ -114,7 +114,7 @@ class SQLite(Rows):
     def heads(self, most: int) -> Sequence[tuple[str, int]]:
         query = database.HEADS.format(table=TABLE) + "?"
         with self._files.reading() as cursor:
-            return [tuple(row) for row in cursor.sqlite_cursor.execute(query, (most,)).fetchall()]
+            return [tuple(row) for row in cursor.execute(query, (most,)).fetchall()]
 
     def named(self, name: str) -> "SQLite":
         other = copy(self)
@@ -142,7 +142,7 @@ class SQLite(Rows):
                 row = re.match(r"row (\d+) missing from index", line)
                 yield Fault(self._position(cursor, int(row[1])) if row else 0, f"SQLite's integrity_check: {line}")
 
-    def _position(self, cursor: SQLiteCursor, rowid: int) -> int:
+    def _position(self, cursor: sqlite3.Cursor, rowid: int) -> int:
         """Return the log position of the row with this rowid; 0 if it belongs to another ledger."""
         query = f"SELECT originator_version FROM {TABLE} NOT INDEXED WHERE rowid = ? AND originator_id = ?"  # noqa: S608
         cursor.execute(query, (rowid, self._name))
@@ -156,6 +156,7 @@ class SQLite(Rows):
             turn = _Turn(connection, self)
             try:
                 _begin(turn.cursor, self.limits.turn)
+                self._files.check_there()
                 yield turn
             finally:
                 connection.rollback()  # does nothing after a commit
@@ -163,20 +164,23 @@ class SQLite(Rows):
     def change_cursor(self, statement: str, values: tuple[object, ...]) -> list[tuple[int, str]]:
         """See `Rows`; in a file with a WAL, the commit does not wait for the disk."""
         with self._files.writing() as connection:
-            cursor = connection.cursor()
-            execute = cursor.sqlite_cursor.execute
+            cursor = connection.cursor().sqlite_cursor
+            execute = cursor.execute
             if execute("PRAGMA journal_mode").fetchone()[0] == "wal":
                 execute("PRAGMA synchronous = 1")
             try:
                 _begin(cursor, self.limits.turn)
                 for each, given in ((database.CREATE_CURSORS, ()), (statement, values)):
                     execute(each.format(table=database.CURSORS, now=_NOW), given)
-                rows = [tuple(row) for row in cursor.sqlite_cursor.fetchall()]
+                rows = [tuple(row) for row in cursor.fetchall()]
                 connection.commit()
             finally:
                 connection.rollback()
                 execute(f"PRAGMA synchronous = {PRAGMAS['synchronous']}")
         return rows
+
+    def check_there(self) -> None:
+        self._files.check_there()
 
     def close(self) -> None:
         if self._owns:
@@ -187,15 +191,16 @@ class _Turn:
     """A transaction that holds the write lock of the file."""
 
     def __init__(self, connection: SQLiteConnection, of: SQLite) -> None:
-        self._connection, self.cursor = connection, connection.cursor()
-        self._name, self._location, self._is_utf_8 = of._name, of.location, of._encoding == "UTF-8"
+        self._connection, self.cursor = connection, connection.cursor().sqlite_cursor
+        self._files, self._name, self._location = of._files, of._name, of.location
+        self._is_utf_8 = of._encoding == "UTF-8"
 
     def select(self, after: int, limit: int) -> StoredRows:
         return _select(self.cursor, self._name, after, limit)
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """Insert the rows, many with each statement, and commit; see `Transaction`."""
-        connection, new = self.cursor.sqlite_cursor.connection, sum(len(group.rows) for group in rows)
+        connection, new = self.cursor.connection, sum(len(group.rows) for group in rows)
         before = connection.total_changes
         if new >= _MANY:
             self.cursor.execute(f"PRAGMA cache_size = -{_KEPT_OF_MANY}")
@@ -243,9 +248,10 @@ class _Turn:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_COMMITTED:
                 raise
             raise Uncertain(f"{self._location}: {error}") from None
+        self._files.check_there(Uncertain)
 
 
-def _begin(cursor: SQLiteCursor, limit: float) -> None:
+def _begin(cursor: sqlite3.Cursor, limit: float) -> None:
     """Wait for the write lock, by trying at random intervals of about _POLL, so that every writer gets it soon.
 
     SQLite's own busy handler slows down to ten attempts a second, so a writer that waits is overtaken by new ones.
@@ -253,26 +259,27 @@ def _begin(cursor: SQLiteCursor, limit: float) -> None:
     deadline = time.monotonic() + limit
     while True:
         try:
-            return cursor.execute("BEGIN IMMEDIATE")
+            cursor.execute("BEGIN IMMEDIATE")
+            return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
         time.sleep(_POLL * (0.5 + random()))  # noqa: S311 - the log does not depend on it
 
 
-def _select(cursor: SQLiteCursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
+def _select(cursor: sqlite3.Cursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
     """Select rows after a position; after=0 also returns rows with positions below 1."""
     which = "originator_version > ?" if after else "? = 0"  # SQLite 3.53 prepares a plain `LIMIT ?` for each value
     return _fetch(cursor, f"{query}{which} ORDER BY originator_version LIMIT +?", (name, after, limit))
 
 
-def _fetch(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> list[Any]:
+def _fetch(cursor: sqlite3.Cursor, query: str, values: tuple[object, ...]) -> list[Any]:
     """Return a page of rows as tuples: the library's row objects would take four times as long as SQLite itself."""
-    cursor.sqlite_cursor.row_factory = None
+    cursor.row_factory = None
     cursor.execute(query, values)
     rows: list[Any] = []
     size = 0
-    while size < _PAGE_BYTES and (chunk := cursor.sqlite_cursor.fetchmany(_CHUNK)):
+    while size < _PAGE_BYTES and (chunk := cursor.fetchmany(_CHUNK)):
         rows += chunk
         size += sum([len(row[1]) for row in chunk if type(row[1]) is bytes])
     return rows

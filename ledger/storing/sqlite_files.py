@@ -18,11 +18,10 @@ from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
-    SQLiteCursor,
     SQLiteDatastore,
 )
 
-from forecast_ledger.ledger.core.errors import Absent, Unavailable
+from forecast_ledger.ledger.core.errors import Absent, LedgerError, Unavailable
 from forecast_ledger.ledger.storing import database, forks
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, MEMORY
 
@@ -61,17 +60,20 @@ class Files:
 
     def __init__(self, path: str, turn: float, connections: int, *, read_only: bool) -> None:
         self._path, self._turn, self._most, self._read_only = path, turn, connections, read_only
+        self._at = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100 - also when the process has moved
         self._lock, self._writing, self._used = RLock(), Lock(), 0
         self._closed = self._inherited = False
-        self._datastore: SQLiteDatastore | None = self._opened()
+        self._file = _file_at(self._at)
+        self._datastore: SQLiteDatastore | None = self._opened(path)
         self._writer: SQLiteConnection | None = None
+        self._file = self._file or _file_at(self._at)
         forks.tell(self)
 
-    def _opened(self) -> SQLiteDatastore:
+    def _opened(self, path: str) -> SQLiteDatastore:
         deadline = time.monotonic() + self._turn
         while True:
             try:
-                return _open_datastore(self._path, self._turn, self._most, read_only=self._read_only)
+                return _open_datastore(path, self._turn, self._most, read_only=self._read_only)
             except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
                 if not any(phrase in str(error) for phrase in _WAITS) or time.monotonic() > deadline:
                     raise
@@ -85,11 +87,15 @@ class Files:
             if self._closed:
                 raise ConnectionPoolClosedError
             if self._datastore is None:
-                if not os.path.exists(self._path):  # noqa: PTH110 - as the caller checked it
-                    raise Unavailable(f"{self._path}: the file is not there any more")
-                self._datastore = self._opened()
+                self.check_there()
+                self._datastore = self._opened(self._at)
             self._used += 1
             return self._datastore
+
+    def check_there(self, error: type[LedgerError] = Unavailable) -> None:
+        """Raise an error if the file has been deleted, moved or replaced: nobody else would find what it records."""
+        if self._path != MEMORY and ((found := _file_at(self._at)) is None or found != self._file):
+            raise error(f"{self._path}: the file that was opened is not there any more; {_OPEN_AGAIN}")
 
     def _end_use(self) -> None:
         with self._lock:
@@ -97,19 +103,20 @@ class Files:
             self._close_unused()
 
     @contextmanager
-    def reading(self) -> Iterator[SQLiteCursor]:
+    def reading(self) -> Iterator[sqlite3.Cursor]:
         """Use a connection to read, in a transaction. Raises Unavailable, and the errors of the library or SQLite."""
         datastore = self._begin_use()
         try:
+            self.check_there()
             connection = datastore.pool.get_connection()
             try:
-                cursor = connection.cursor()
+                cursor = connection.cursor().sqlite_cursor
                 cursor.execute("BEGIN")
                 try:
                     yield cursor
                 finally:
                     connection.rollback()
-                    cursor.sqlite_cursor.close()
+                    cursor.close()
             finally:
                 datastore.pool.put_connection(connection)
         finally:
@@ -182,10 +189,20 @@ class Files:
 
 
 _LEFT_ALONE: list[object] = []  # of the parent of this process: to close them would change its files
+_OPEN_AGAIN = "put it back, or open the ledger again"
 _INHERITED = (
     "another thread was using the file when this process was forked; fork while no thread does, or start processes "
     "with the method spawn"
 )
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """Return the device and the inode of the file at a path, which name the file; None if none is found there."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - in half of the time
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _Pool(SQLiteConnectionPool):

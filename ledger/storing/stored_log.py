@@ -230,6 +230,11 @@ class StoredLog:
         with self._in_use():
             self._rows.ping(limit)
 
+    def check_there(self) -> None:
+        """See `Rows.check_there`. Raises Unavailable."""
+        with self._in_use():
+            self._rows.check_there()
+
     def newest(self) -> int:
         """Return the last log position; 0 if there are no rows. Raises Unavailable."""
         with self._in_use():

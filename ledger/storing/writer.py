@@ -298,6 +298,7 @@ class Ledger:
         recorded = None if requests.skips else earlier.receipts(requests.known(1))  # mostly, the first one is new
         recorded = recorded and earlier.receipts(requests.known())
         if recorded is not None:  # then there is no need to wait for a turn
+            self._store.check_there()
             return recorded
         for _ in range(MAX_TRIES):
             try:

@@ -118,3 +118,21 @@ def test_a_child_reads_segments_that_a_thread_of_its_parent_was_opening(tmp_path
         assert in_child(lambda: not signal.alarm(60) and verify(tmp_path / "segments").position == 2)
     finally:
         segment_files._lock.cache_clear()
+
+
+def test_a_file_is_opened_again_where_it_was_unless_another_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process has gone to another folder since; and none creates a file in place of one that was deleted."""
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open("a.db") as ledger:
+        ledger.handle(QUESTION)
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir("other")
+        assert in_child(lambda: ledger.handle(forecast("child", 0)).first == 2)
+        assert ledger.handle(forecast("parent", 0)).first == 3
+        assert in_child(lambda: True)
+        (tmp_path / "a.db").unlink()
+        with pytest.raises(Unavailable, match="the file that was opened is not there any more"):
+            ledger.handle(forecast("parent", 1))
+        assert not [*tmp_path.glob("**/a.db")]

@@ -208,7 +208,7 @@ def test_statements_are_prepared_once(tmp_path: Path) -> None:
 
     with closing(SQLite(str(tmp_path / "log.db"), "main", read_only=False)) as rows:
         with rows._files.reading() as cursor:
-            cursor.sqlite_cursor.connection.set_authorizer(authorize)
+            cursor.connection.set_authorizer(authorize)
         for position in (1, 2):
             before = len(reads)
             with rows.turn() as turn:
@@ -226,6 +226,6 @@ def test_what_is_being_read_when_a_file_is_closed_is_read_to_its_end(tmp_path: P
         assert [*cursor.fetchone()] == [1]
         with pytest.raises(ConnectionPoolClosedError):
             rows.newest()
-        connection = cursor.sqlite_cursor.connection
+        connection = cursor.connection
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")

@@ -558,7 +558,7 @@ def test_each_connection_has_the_safe_pragmas(
     pragmas = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
     sqlite = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
     with closing(sqlite), sqlite._files.reading() as cursor:
-        connected = cursor.sqlite_cursor.connection
+        connected = cursor.connection
         assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas} == pragmas
         assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES
@@ -571,7 +571,7 @@ def test_a_writer_keeps_a_connection_that_waits_for_nothing(tmp_path: Path) -> N
         with sqlite._files.writing() as writer:
             assert writer.cursor().sqlite_cursor.execute(wait).fetchone()[0] == 0
         with sqlite._files.reading() as reader:
-            assert reader.sqlite_cursor.execute(wait).fetchone()[0] == database.LOCK_TIMEOUT * 1_000
+            assert reader.execute(wait).fetchone()[0] == database.LOCK_TIMEOUT * 1_000
 
 
 def test_a_turn_that_is_interrupted_as_it_begins_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,146 @@
+"""Tests of an SQLite file that is deleted, moved or replaced while a ledger has it open."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eventsourcing.sqlite import SQLiteDatastore
+
+from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
+from forecast_ledger.ledger.storing import sqlite, sqlite_files
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import opened
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file be deleted that is open")
+GONE = r"log\.db: the file that was opened is not there any more; put it back, or open the ledger again"
+
+
+def replace(path: Path) -> None:
+    """Replace a file by a copy of it, as `mv` does."""
+    shutil.copyfile(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+def point_elsewhere(path: Path) -> None:
+    """Let the path be a link to another file, as a deployment may."""
+    path.rename(path.with_name("first"))
+    path.with_name("second").touch()
+    path.symlink_to(path.with_name("second"))
+
+
+LOST: list[Callable[[Path], object]] = [
+    Path.unlink,
+    replace,
+    point_elsewhere,
+    lambda path: path.parent.rename(f"{path.parent}-2"),
+]
+
+
+@pytest.mark.parametrize("lose", LOST, ids=["deleted", "replaced", "linked", "folder renamed"])
+def test_nothing_is_acknowledged_once_the_file_is_not_there(tmp_path: Path, lose: Callable[[Path], object]) -> None:
+    """A command, one sent again, a command that is refused, a read and a subscription all say so.
+
+    Nobody who opens the path would find what is recorded in the file.
+    """
+    (tmp_path / "logs").mkdir()
+    path = tmp_path / "logs" / "log.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("q1"), "c1")
+        events = ledger.subscribe()
+        assert next(iter(events)).command_id == "c1"
+        lose(path)
+        for command_id in ("c2", "c1", "c2"):
+            with pytest.raises(Unavailable, match=GONE):
+                ledger.handle(opened("q1"), command_id)
+        with pytest.raises(Unavailable, match=GONE):
+            ledger.head()
+        with pytest.raises(Unavailable, match=GONE):
+            list(events)
+
+
+def test_a_file_that_is_put_back_is_written_to_again(tmp_path: Path) -> None:
+    """Two writers go on where they were, and nothing is lost."""
+    path = tmp_path / "log.db"
+    with Ledger.open(path) as one, Ledger.open(path) as two:
+        assert one.handle(opened("q1"), "c1").first == two.handle(opened("q2"), "c2").first - 1 == 1
+        path.rename(tmp_path / "away")
+        for ledger in (one, two):
+            with pytest.raises(Unavailable, match=GONE):
+                ledger.handle(opened("q3"), "c3")
+        (tmp_path / "away").rename(path)
+        assert [one.handle(opened("q3"), "c3").first, two.handle(opened("q4"), "c4").first] == [3, 4]
+    with Ledger.open(path) as again:
+        assert again.head().position == 4
+
+
+@pytest.mark.parametrize("put_back", [True, False])
+def test_a_file_that_is_lost_during_a_commit_leaves_the_outcome_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, put_back: bool
+) -> None:
+    """The file is put back or not: sent again, the command is recorded once in either case."""
+    path, commit = tmp_path / "log.db", sqlite._Turn._commit
+
+    def losing(turn: sqlite._Turn) -> None:
+        path.rename(tmp_path / "away")
+        commit(turn)
+
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("q1"), "c1")
+        monkeypatch.setattr(sqlite._Turn, "_commit", losing)
+        with pytest.raises(Uncertain, match=GONE):
+            ledger.handle(opened("q2"), "c2")
+        monkeypatch.undo()
+        if put_back:
+            (tmp_path / "away").rename(path)
+            assert ledger.handle(opened("q2"), "c2") == Receipt("c2", 2, 2, duplicate=True)
+    with Ledger.open(path) as new:
+        assert new.handle(opened("q2"), "c2") == (
+            Receipt("c2", 2, 2, duplicate=True) if put_back else Receipt("c2", 1, 1)
+        )
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is to the file that was there before."""
+    path, open_datastore = tmp_path / "log.db", sqlite_files._open_datastore
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("q1"), "c1")
+
+    def replacing(*given: Any, **named: Any) -> SQLiteDatastore:
+        datastore = open_datastore(*given, **named)
+        replace(path)
+        return datastore
+
+    monkeypatch.setattr(sqlite_files, "_open_datastore", replacing)
+    with pytest.raises(Unavailable, match=GONE):
+        Ledger.open(path)
+
+
+def test_a_path_that_names_the_same_file_in_another_way_is_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path stays that of the folder in which it was opened; another link may take its place."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "log.db").symlink_to(tmp_path / "work" / "real.db")
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open("log.db") as ledger:
+        ledger.handle(opened("q1"), "c1")
+        monkeypatch.chdir(tmp_path / "work")
+        (tmp_path / "log.db").unlink()
+        os.link(tmp_path / "work" / "real.db", tmp_path / "log.db")
+        assert ledger.handle(opened("q2"), "c2").first == 2
+
+
+def test_a_ledger_in_memory_has_no_file_to_lose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of that name means nothing to it."""
+    monkeypatch.chdir(tmp_path)
+    Path(":memory:").touch()
+    with Ledger.open(":memory:") as ledger:
+        Path(":memory:").unlink()
+        assert ledger.handle(opened("q1"), "c1").first == 1
