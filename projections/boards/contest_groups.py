@@ -25,6 +25,7 @@ from forecast_ledger.projections.boards.score_sums import (
     BoundedScores,
     Rated,
     SummedScores,
+    count_alike,
     counted,
     coverage_terms,
     owners_of,
@@ -81,8 +82,9 @@ class ScoredGroup(NamedTuple):
         return SummedGroup(self.names, self.rules, self.questions, summed(self.rules, self.questions, self.rows))
 
     def sums(self, facts: Facts) -> "ContestSums":
-        """Return the sums of scores; each has one score."""
-        sums = counted(self.questions, self.rows)
+        """Return the sums of scores; those of questions that are alike are added up, unless few are alike."""
+        few = 2 * count_alike(self.rules, self.questions) > len(self.questions.code)
+        sums = counted(self.questions, self.rows) if few else self.summed().sums
         return ContestSums(facts, self.names, self.questions, sums, NO_BOUNDS, count_people(facts), no_terms)
 
 
