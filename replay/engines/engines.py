@@ -1,10 +1,12 @@
 """Engines: where the questions of a log are scored: in this process, in others, or on a cluster. All give the same."""
 
+import gc
 import itertools
 import pickle
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -117,24 +119,37 @@ def divide(
     return np.split(order, np.flatnonzero(np.diff(before // size)) + 1) if len(order) else []
 
 
-def tasks(
-    frame: LogFrame, parts: list[Int64Array], contest: str | None = None, facts: FactsByQuestion | None = None
-) -> Iterator[Task]:
-    """Yield a task for each part of questions of a log.
+class Tasks:
+    """The tasks of a log, one for each part of its questions; a task is made when it is asked for."""
 
-    contest: the only one in which they are scored. facts: those of the log, if they are at hand.
-    """
-    facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
-    for part, unsealed in zip(parts, _unsealed_forecasts(frame, parts), strict=True):
-        yield Task(part, facts.on(part.tolist(), contest), unsealed)
+    def __init__(
+        self,
+        frame: LogFrame,
+        parts: list[Int64Array],
+        contest: str | None = None,
+        facts: FactsByQuestion | None = None,
+    ) -> None:
+        """contest: the only one in which the questions are scored. facts: those of the log, if they are at hand."""
+        self._parts, self._contest = parts, contest
+        self._facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
+        self._unsealed = _unsealed_forecasts(frame, parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, number: int) -> Task:
+        part = self._parts[number]
+        return Task(part, self._facts.on(part.tolist(), self._contest), self._unsealed(number))
+
+    def __iter__(self) -> Iterator[Task]:
+        return map(self.__getitem__, range(len(self)))
 
 
-def _unsealed_forecasts(frame: LogFrame, parts: list[Int64Array]) -> Iterator[list[ForecastPage]]:
-    """Yield the forecasts that are not in segments on the questions of each part, which are numbered from 0."""
+def _unsealed_forecasts(frame: LogFrame, parts: list[Int64Array]) -> Callable[[int], list[ForecastPage]]:
+    """Return what gives the forecasts that are not in segments on a part of the questions, numbered from 0."""
     unsealed = frame.frame.rest
     if not unsealed:
-        yield from ([] for _ in parts)
-        return
+        return lambda _: []
     whole = ForecastPage(*map(np.concatenate, zip(*unsealed, strict=True)))
     task_of, index_in_part = np.full((2, len(frame.frame.counts)), -1)  # a question of no part
     for number, part in enumerate(parts):
@@ -143,13 +158,16 @@ def _unsealed_forecasts(frame: LogFrame, parts: list[Int64Array]) -> Iterator[li
     order = stable_order(tasks_of_rows)
     limits = np.searchsorted(tasks_of_rows[order], np.arange(len(parts) + 1)).tolist()
     start = np.cumsum(whole.lengths) - whole.lengths
-    for first, end in itertools.pairwise(limits):
-        rows = order[first:end]
+
+    def of_part(number: int) -> list[ForecastPage]:
+        rows = order[limits[number] : limits[number + 1]]
         size = whole.lengths[rows]
         inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         *each, numbers = whole
         row_numbers = numbers[np.repeat(start[rows], size) + inside]
-        yield [ForecastPage._make([*(column[rows] for column in each), row_numbers])] if len(rows) else []
+        return [ForecastPage._make([*(column[rows] for column in each), row_numbers])] if len(rows) else []
+
+    return of_part
 
 
 _SIGNED = tuple(np.iinfo(kind) for kind in (np.int8, np.int16, np.int32))
@@ -262,7 +280,7 @@ def _rows(task: int, damaged: bool, sent: bytes) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([row], schema)
 
 
-_Given = TypeVar("_Given")
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _KEPT = 31 << 20  # bytes, which glibc, once they were freed together, keeps: else each large array is new memory
 _ENDED = (
@@ -295,7 +313,7 @@ def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[
 
 
 def _in_order(
-    tasks: Iterable[_Given], submit: Callable[[_Given], Future[_Result]], count: int
+    tasks: Iterable[_Item], submit: Callable[[_Item], Future[_Result]], count: int
 ) -> Generator[_Result, None, None]:
     """Yield what so many workers make of tasks, in their order, while few of these wait."""
     waiting = deque[Future[_Result]]()
@@ -308,22 +326,24 @@ def _in_order(
 
 
 def processes(
-    shared: Shared, tasks: Iterable[Task], count: int = 0, context: "BaseContext | None" = None
+    shared: Shared, tasks: Tasks, count: int = 0, context: "BaseContext | None" = None
 ) -> Generator[QuestionPart, None, None]:
-    """Score tasks in other processes, each of which gets what tasks share once. They are forked where that is safe.
+    """Score tasks in other processes. Those that are forked, where that is safe, make the tasks; others are sent them.
 
     count: of processes; 0 for one for each processor that this process may use. context: see `start`.
 
     Raises RuntimeError (the main module has no guard), Corrupt, Unavailable (also if a process ends before it is done).
     """
-    count = count or processors()
-    pool = start(count, _begin, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL), context, may_fork=True)
+    count, are_forked = count or processors(), context is None and can_fork()
+    sent = None if are_forked else pickle.dumps(shared, pickle.HIGHEST_PROTOCOL)
+    with _inherited(shared, tasks):
+        pool = start(count, _begin, sent, context, may_fork=are_forked)
     try:
         pool.begun.result()  # before any other is started: each would end for the same reason
-        rest = iter(tasks)
+        rest: Iterator[Any] = iter(range(len(tasks)) if are_forked else tasks)
         runs = iter(lambda: [*itertools.islice(rest, shared.run)], [])
-        for sent in _in_order(runs, partial(pool.submit, _score), count):
-            yield from map(unpack, sent)
+        for packed in _in_order(runs, partial(pool.submit, _score_numbered if are_forked else _score), count):
+            yield from map(unpack, packed)
     except BrokenExecutor:
         pool.check_guard()
         raise Unavailable(_ENDED) from None
@@ -333,25 +353,43 @@ def processes(
 
 Engine = Literal["local", "threads", "processes", "spark"]
 Choice = Engine | Literal["auto"]  # see `divided.engine_for`
-ENGINES: dict[Engine, Callable[[Shared, Iterable[Task]], Iterator[QuestionPart]]] = {
+ENGINES: dict[Engine, Callable[[Shared, Tasks], Iterator[QuestionPart]]] = {
     "local": local,
     "threads": threads,
     "processes": processes,
     "spark": spark,
 }
 
-_shared: list[Shared] = []  # in a process of the pool, what its tasks share
+_given = list[tuple[Shared, Tasks | None]]()  # in a process of the pool: what tasks share; if it was forked, the tasks
 
 
-def _begin(sent: bytes) -> None:
-    """Prepare a process of the pool."""
+@contextmanager
+def _inherited(shared: Shared, tasks: Tasks) -> Iterator[None]:
+    """Let each process that is forked meanwhile have these."""
+    _given[:] = [(shared, tasks)]
+    try:
+        yield
+    finally:
+        _given.clear()
+
+
+def _begin(sent: bytes | None) -> None:
+    """Prepare a process of the pool. sent: what tasks share; None if it has that from the process that forked it."""
     np.empty(_KEPT, np.int8)
-    _shared[:] = [pickle.loads(sent)]  # noqa: S301 - from the process that started this one
+    if sent is None:
+        gc.freeze()  # a search for garbage would copy all memory that it has from there
+    else:
+        _given[:] = [(pickle.loads(sent), None)]  # noqa: S301 - from the process that started this one
 
 
-def _score(run: list[Task]) -> list[bytes]:
+def _score(run: Iterable[Task]) -> list[bytes]:
     with gc_pause.paused():
-        return [pack(_shared[0].score(task)) for task in run]
+        return [pack(_given[0][0].score(task)) for task in run]
+
+
+def _score_numbered(run: Sequence[int]) -> list[bytes]:
+    [(_, tasks)] = _given
+    return _score(tasks[number] for number in run) if tasks else []
 
 
 # --- All tables of a log whose questions are scored in parts, by one of the engines.
@@ -404,7 +442,7 @@ def divided(frame: LogFrame, engine: Engine, tables: Collection[str] = BUILT, fo
         if not wanted:
             return ()
         shared = shared_by_tasks(frame, wanted)._replace(run=max(1, len(division) // (_TASKS * processors())))
-        return ENGINES[engine](shared, tasks(frame, division))
+        return ENGINES[engine](shared, Tasks(frame, division))
 
     results = finish(facts, parts_of(wanted), wanted, lambda: parts_of(frozenset({SUMS})), questions)
     return Projections(facts, cached=results)
@@ -443,7 +481,7 @@ class InParts(Projections):
         for contest in sorted(facts.contests) if CATALOGUE[name].key[0] == "contest" else [None]:
             entries = None if contest is None else facts.contests[contest].entries
             parts = divide(self._frame, size, entries, power)
-            for part in ENGINES[self._engine](shared, tasks(self._frame, parts, contest, by_question)):
+            for part in ENGINES[self._engine](shared, Tasks(self._frame, parts, contest, by_question)):
                 yield self.as_table(name, part.tables[name])
 
     def _by_account(self) -> Iterator[Table]:

@@ -49,6 +49,7 @@ class Pool:
         self._is_broken, self._submitted = False, 0
         self.begun: Future[int] = Future()
         self.children: list[BaseProcess] = []
+        self._threads: list[Thread] = []
         at_once = count if context.get_start_method() == "fork" else 1  # no fork comes after a thread that serves one
         for pipe in [self._start() for _ in range(at_once)]:
             self._serve_aside(pipe)
@@ -79,6 +80,8 @@ class Pool:
                 self._tasks.put(None)
         for child in self.children:
             child.join()
+        for thread in self._threads:  # while one lives, this process is not forked again
+            thread.join()
 
     def _start(self) -> "Connection":
         """Start one more process; return the pipe to it."""
@@ -95,7 +98,8 @@ class Pool:
 
     def _serve_aside(self, pipe: "Connection") -> None:
         """Serve a process in a thread."""
-        Thread(target=self._serve, args=(pipe,), daemon=True).start()
+        self._threads.append(Thread(target=self._serve, args=(pipe,), daemon=True))
+        self._threads[-1].start()
 
     def _serve(self, pipe: "Connection") -> None:
         """Send a process one task after the other, and take what each gives; if the process ends, nobody does any."""
@@ -130,8 +134,10 @@ class Pool:
     def _refuse_tasks(self) -> None:
         """End the tasks that no process has begun."""
         while not self._tasks.empty():
-            item = self._tasks.get()
-            if item is not None and item[1].set_running_or_notify_cancel():
+            if (item := self._tasks.get()) is None:
+                self._tasks.put(None)  # for another thread
+                return
+            if item[1].set_running_or_notify_cancel():
                 item[1].set_exception(BrokenExecutor("a process has ended"))
 
 
