@@ -156,8 +156,7 @@ class _LegRun:
             raise _RefusedLegError("not_enough_cash")
         if self.account.bought + shares > values.LARGEST_HOLDING:
             raise _RefusedLegError("too_many_shares")
-        number = self.open_position(bet.question, share)
-        held = self.position(number) or PositionState(bet.question, share)
+        number, held = self.open_position(bet.question, share)
         event = events.SharesBought(
             **fields,
             question=bet.question,
@@ -277,12 +276,14 @@ class _LegRun:
             raise _RefusedLegError("not_enough_depth")
         return min(shares, left)
 
-    def open_position(self, question: str, share: int) -> int:
-        """Return the number of the open position in a share, or the next free number."""
+    def open_position(self, question: str, share: int) -> tuple[int, PositionState]:
+        """Return the open position in a share with its number, or an empty one with the next free number."""
         newest = self.state.held.get((*self.key, question, share), 0)
         number = self.held.get((question, share), newest)
         held = self.position(number)
-        return number if held is not None and held.is_open() else self.account.positions + 1
+        if held is not None and held.is_open():
+            return number, held
+        return self.account.positions + 1, PositionState(question, share)
 
     def position(self, number: int) -> PositionState | None:
         """Return a position as the previous legs left it."""
@@ -309,16 +310,19 @@ def after_trade(event: TradeEvent, account: AccountState, held: PositionState) -
     """Return an account and its position as a trade leaves them."""
     change, bought = change_of(event), account.bought + counted(event)
     paid_or_received = change.cash + change.fee
+    # field by field, which takes a third of the time of `_replace`
     return (
-        account._replace(
-            cash=account.cash + change.cash, positions=max(account.positions, event.position), bought=bought
-        ),
-        held._replace(
-            shares=held.shares + change.shares,
-            cost=held.cost + change.cost,
-            paid=held.paid - min(paid_or_received, 0),
-            received=held.received + max(paid_or_received, 0),
-            fees=held.fees + change.fee,
+        AccountState(account.cash + change.cash, max(account.positions, event.position), bought, *account[3:]),
+        PositionState(
+            held.question,
+            held.share,
+            held.shares + change.shares,
+            held.cost + change.cost,
+            held.paid - min(paid_or_received, 0),
+            held.received + max(paid_or_received, 0),
+            held.ended,
+            held.brought,
+            held.fees + change.fee,
         ),
     )
 
@@ -330,27 +334,25 @@ def traded(event: TradeEvent, state: State, _: int) -> tuple[Write, ...]:
     is_new = position_key not in state.positions and not isinstance(event, events.SharesSold)
     held = PositionState(event.question, share_of(event)) if is_new else state.positions[position_key]
     account, after = after_trade(event, state.accounts[key], held)
-    opened = (after.is_open() - held.is_open()) * state.completes(event.contest, event.participant)
-    writes: tuple[Write, ...] = (
-        (state.accounts, key, account),
-        (state.positions, position_key, after),
-        (state.contests, event.contest, contest._replace(open=contest.open + opened)),
-    )
+    opened = after.is_open() - held.is_open()
+    writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, position_key, after))
+    if opened and state.completes(event.contest, event.participant):
+        writes += ((state.contests, event.contest, contest.with_open(contest.open + opened)),)
     if is_new:
-        writes += _new_position(event, state)
+        writes += _new_position(event, position_key, state)
     if isinstance(event, events.TradeRecorded):
         return writes
     return writes + _update_traded_at(event, state) + _update_depth(event, state)
 
 
-def _new_position(event: TradeEvent, state: State) -> tuple[Write, ...]:
+def _new_position(event: TradeEvent, key: tuple[str, str, int], state: State) -> tuple[Write, ...]:
     """Note who holds a position that is new. Raises KeyError if its question is not in the contest."""
     state.entries[event.contest, event.question]
-    holders, key = state.holders.get(event.question, {}), state.account_key(event.contest, event.participant)
+    holders = state.holders.get(event.question, {})
     return (
         (state.holders, event.question, holders),
-        (holders, (*key, event.position), True),
-        (state.held, (*key, event.question, share_of(event)), event.position),
+        (holders, key, True),
+        (state.held, (*key[:2], event.question, share_of(event)), event.position),
     )
 
 

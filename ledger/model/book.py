@@ -36,7 +36,7 @@ def outcome_of(share: int) -> int:
     >>> outcome_of(2), outcome_of(~2)
     (2, 2)
     """
-    return max(share, ~share)
+    return ~share if share < 0 else share
 
 
 def share_price(share: int, price: int) -> int:

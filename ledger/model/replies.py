@@ -169,7 +169,8 @@ def first_fault(reply: Reply | None, trading: Trading, cash: int) -> str:
     """
     if reply is None:
         return "unreadable"
-    return next((name for name, is_wrong in _WRONG.items() if is_wrong(reply, trading, bet_cap(trading, cash))), "")
+    most = bet_cap(trading, cash)
+    return next((name for name, is_wrong in _WRONG.items() if is_wrong(reply, trading, most)), "")
 
 
 def fields_with_fault(fault: str, trading: Trading, cash: int) -> dict[str, Any]:
