@@ -4,11 +4,9 @@ import json
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from random import random
 from typing import Any, cast
 
 from eventsourcing.sqlite import SQLiteConnection
@@ -25,9 +23,8 @@ from forecast_ledger.ledger.storing.database import (
     TakenError,
     TimeLimits,
 )
-from forecast_ledger.ledger.storing.sqlite_files import PRAGMAS, TABLE, Files
+from forecast_ledger.ledger.storing.sqlite_files import PRAGMAS, TABLE, Files, execute_when_free
 
-_POLL = 0.001  # s, the mean time between two attempts to take the write lock
 _CHUNK = 8  # rows fetched at once
 _PAGE_BYTES = 64 * 2**20  # a page of rows ends once it is larger
 _LATEST = 500  # the last rows of the file, which are also read without the index
@@ -155,7 +152,7 @@ class SQLite(Rows):
         with self._files.writing() as connection:
             turn = _Turn(connection, self)
             try:
-                _begin(turn.cursor, self.limits.turn)
+                execute_when_free(turn.cursor, "BEGIN IMMEDIATE", self.limits.turn)
                 self._files.check_there()
                 yield turn
             finally:
@@ -166,17 +163,18 @@ class SQLite(Rows):
         with self._files.writing() as connection:
             cursor = connection.cursor().sqlite_cursor
             execute = cursor.execute
-            if execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            execute_when_free(cursor, "PRAGMA journal_mode", self.limits.turn)
+            if cursor.fetchone()[0] == "wal":
                 execute("PRAGMA synchronous = 1")
             try:
-                _begin(cursor, self.limits.turn)
+                execute_when_free(cursor, "BEGIN IMMEDIATE", self.limits.turn)
                 for each, given in ((database.CREATE_CURSORS, ()), (statement, values)):
                     execute(each.format(table=database.CURSORS, now=_NOW), given)
                 rows = [tuple(row) for row in cursor.fetchall()]
-                connection.commit()
+                execute_when_free(cursor, "COMMIT", self.limits.turn)
             finally:
                 connection.rollback()
-                execute(f"PRAGMA synchronous = {PRAGMAS['synchronous']}")
+                execute_when_free(cursor, f"PRAGMA synchronous = {PRAGMAS['synchronous']}", self.limits.turn)
         return rows
 
     def check_there(self) -> None:
@@ -191,9 +189,7 @@ class _Turn:
     """A transaction that holds the write lock of the file."""
 
     def __init__(self, connection: SQLiteConnection, of: SQLite) -> None:
-        self._connection, self.cursor = connection, connection.cursor().sqlite_cursor
-        self._files, self._name, self._location = of._files, of._name, of.location
-        self._is_utf_8 = of._encoding == "UTF-8"
+        self.cursor, self._of, self._name = connection.cursor().sqlite_cursor, of, of._name
 
     def select(self, after: int, limit: int) -> StoredRows:
         return _select(self.cursor, self._name, after, limit)
@@ -229,7 +225,7 @@ class _Turn:
         [count] = self.cursor.fetchone()
         if not count == connection.total_changes - before == new:
             reason = "the database changed or dropped the rows, so nothing was recorded"
-            raise Unavailable(f"{self._location}: {reason}; check its table for triggers")
+            raise Unavailable(f"{self._of.location}: {reason}; check its table for triggers")
         self._commit()
 
     def _states(self, rows: Sequence[str | bytes]) -> Sequence[str | bytearray]:
@@ -237,34 +233,18 @@ class _Turn:
 
         `sqlite3` looks up an adapter for each bytes object.
         """
-        if self._is_utf_8 and {*map(type, rows)} == {str}:
+        if self._of._encoding == "UTF-8" and {*map(type, rows)} == {str}:
             return cast("Sequence[str]", rows)
         return [bytearray(row_bytes(row)) for row in rows]
 
     def _commit(self) -> None:
         try:
-            self._connection.commit()
+            execute_when_free(self.cursor, "COMMIT", self._of.limits.turn)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_COMMITTED:
                 raise
-            raise Uncertain(f"{self._location}: {error}") from None
-        self._files.check_there(Uncertain)
-
-
-def _begin(cursor: sqlite3.Cursor, limit: float) -> None:
-    """Wait for the write lock, by trying at random intervals of about _POLL, so that every writer gets it soon.
-
-    SQLite's own busy handler slows down to ten attempts a second, so a writer that waits is overtaken by new ones.
-    """
-    deadline = time.monotonic() + limit
-    while True:
-        try:
-            cursor.execute("BEGIN IMMEDIATE")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-        time.sleep(_POLL * (0.5 + random()))  # noqa: S311 - the log does not depend on it
+            raise Uncertain(f"{self._of.location}: {error}") from None
+        self._of._files.check_there(Uncertain)
 
 
 def _select(cursor: sqlite3.Cursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:

@@ -3,18 +3,17 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
-from math import ceil
+from functools import cache, partial
 from pathlib import Path
+from random import random
 from threading import Lock, RLock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-from eventsourcing.persistence import ConnectionPoolClosedError, InterfaceError
+from eventsourcing.persistence import ConnectionPoolClosedError, InterfaceError, OperationalError
 from eventsourcing.sqlite import (
-    SQLITE3_DEFAULT_LOCK_TIMEOUT,
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
@@ -39,7 +38,10 @@ PRAGMAS = {
     "checkpoint_fullfsync": 1,
 }
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+_POLL = 0.001  # s, the mean time between two attempts to take a lock
 _WAITS = ("locked", "already exists")  # in SQLite's messages while another process creates the same tables
+
+_T = TypeVar("_T")
 
 
 class _Entry(NamedTuple):
@@ -74,7 +76,7 @@ class Files:
         while True:
             try:
                 return _open_datastore(path, self._turn, self._most, read_only=self._read_only)
-            except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+            except (sqlite3.DatabaseError, OperationalError) as error:
                 if not any(phrase in str(error) for phrase in _WAITS) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
@@ -108,11 +110,12 @@ class Files:
         datastore = self._begin_use()
         try:
             self.check_there()
-            connection = datastore.pool.get_connection()
+            connection = self._connection(datastore)
             try:
                 cursor = connection.cursor().sqlite_cursor
                 cursor.execute("BEGIN")
                 try:
+                    execute_when_free(cursor, "PRAGMA schema_version", self._turn)  # takes the lock to read
                     yield cursor
                 finally:
                     connection.rollback()
@@ -145,17 +148,15 @@ class Files:
             self._end_use()
 
     def _new_writer(self, datastore: SQLiteDatastore) -> SQLiteConnection:
-        """Return a connection to write by: one to a file is kept, because its turns then begin in half of the time.
-
-        It waits for nothing in SQLite if the file has a WAL: then `_begin` does, and nothing else has to.
-        """
-        connection = datastore.pool.get_connection()
+        """Return a connection to write by: one to a file is kept, because its turns then begin in half of the time."""
+        connection = self._connection(datastore)
         if self._path != MEMORY:
             self._writer = connection
-            execute = connection.cursor().sqlite_cursor.execute
-            if execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-                execute("PRAGMA busy_timeout = 0")
         return connection
+
+    def _connection(self, datastore: SQLiteDatastore) -> SQLiteConnection:
+        """Return a connection that nobody uses; a new one has to read the file, which may be locked."""
+        return _when_free(datastore.pool.get_connection, self._turn)
 
     def close(self) -> None:
         """Let nobody begin to use a connection, and close all; if some are in use, once the last use has ended.
@@ -205,6 +206,27 @@ def _file_at(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def execute_when_free(cursor: sqlite3.Cursor, statement: str, limit: float) -> None:
+    """Execute a statement that takes a lock of the file as soon as nobody holds it, within `limit` s."""
+    _when_free(partial(cursor.execute, statement), limit)
+
+
+def _when_free(take: Callable[[], _T], limit: float) -> _T:
+    """Take a lock of the file by trying at random intervals of about _POLL, so that every writer gets it soon.
+
+    SQLite's own busy handler slows down to ten attempts a second, so a writer that waits is overtaken by new ones; and
+    no interrupt ends its wait.
+    """
+    deadline = time.monotonic() + limit
+    while True:
+        try:
+            return take()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(_POLL * (0.5 + random()))  # noqa: S311 - the log does not depend on it
+
+
 class _Pool(SQLiteConnectionPool):
     """Connections with PRAGMAS, if to a file: they protect from hostile ones, and make commits durable.
 
@@ -213,8 +235,9 @@ class _Pool(SQLiteConnectionPool):
 
     def _create_connection(self) -> SQLiteConnection:
         try:
-            name, wait = self.db_name, self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT
-            connection = sqlite3.connect(name, timeout=wait, isolation_level=None, check_same_thread=False, uri=True)
+            connection = sqlite3.connect(
+                self.db_name, timeout=0, isolation_level=None, check_same_thread=False, uri=True
+            )
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
         try:
@@ -265,9 +288,7 @@ _STARTS = "; `forecast-ledger append {} FILE` creates one"
 
 def _datastore(uri: str, wait: float, connections: int) -> SQLiteDatastore:
     datastore = SQLiteDatastore(uri, originator_id_type="text")
-    datastore.pool = _Pool(
-        db_name=uri, lock_timeout=ceil(wait), pool_size=connections, max_overflow=0, pool_timeout=wait
-    )
+    datastore.pool = _Pool(db_name=uri, pool_size=connections, max_overflow=0, pool_timeout=wait)
     return datastore
 
 
@@ -313,7 +334,7 @@ def _entries_before_writing(uri: str) -> list[_Entry]:
 
 
 def _entries(uri: str) -> list[_Entry]:
-    with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as connection:
+    with closing(sqlite3.connect(uri, timeout=0, uri=True)) as connection:
         _prepare(connection, PRAGMAS)
         return _parse_entries(connection.execute(_SCHEMA).fetchall())
 

@@ -1,10 +1,15 @@
-"""Tests of an SQLite file that is deleted, moved or replaced while a ledger has it open."""
+"""Tests of an SQLite file that a ledger has open: others lock, delete, move or replace it."""
 
 import os
 import shutil
+import sqlite3
 import sys
-from collections.abc import Callable
+import time
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -12,11 +17,14 @@ from eventsourcing.sqlite import SQLiteDatastore
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
-from forecast_ledger.ledger.storing import sqlite, sqlite_files
+from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.storing import database, sqlite, sqlite_files
+from forecast_ledger.ledger.storing.sqlite_files import _Pool
+from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file be deleted that is open")
+removable = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file be deleted that is open")
 GONE = r"log\.db: the file that was opened is not there any more; put it back, or open the ledger again"
 
 
@@ -41,6 +49,7 @@ LOST: list[Callable[[Path], object]] = [
 ]
 
 
+@removable
 @pytest.mark.parametrize("lose", LOST, ids=["deleted", "replaced", "linked", "folder renamed"])
 def test_nothing_is_acknowledged_once_the_file_is_not_there(tmp_path: Path, lose: Callable[[Path], object]) -> None:
     """A command, one sent again, a command that is refused, a read and a subscription all say so.
@@ -63,6 +72,7 @@ def test_nothing_is_acknowledged_once_the_file_is_not_there(tmp_path: Path, lose
             list(events)
 
 
+@removable
 def test_a_file_that_is_put_back_is_written_to_again(tmp_path: Path) -> None:
     """Two writers go on where they were, and nothing is lost."""
     path = tmp_path / "log.db"
@@ -78,6 +88,7 @@ def test_a_file_that_is_put_back_is_written_to_again(tmp_path: Path) -> None:
         assert again.head().position == 4
 
 
+@removable
 @pytest.mark.parametrize("put_back", [True, False])
 def test_a_file_that_is_lost_during_a_commit_leaves_the_outcome_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, put_back: bool
@@ -104,6 +115,7 @@ def test_a_file_that_is_lost_during_a_commit_leaves_the_outcome_unknown(
         )
 
 
+@removable
 def test_a_file_that_is_replaced_while_it_is_opened_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +134,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_there(
         Ledger.open(path)
 
 
+@removable
 def test_a_path_that_names_the_same_file_in_another_way_is_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +150,7 @@ def test_a_path_that_names_the_same_file_in_another_way_is_no_other_file(
         assert ledger.handle(opened("q2"), "c2").first == 2
 
 
+@removable
 def test_a_ledger_in_memory_has_no_file_to_lose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of that name means nothing to it."""
     monkeypatch.chdir(tmp_path)
@@ -144,3 +158,98 @@ def test_a_ledger_in_memory_has_no_file_to_lose(tmp_path: Path, monkeypatch: pyt
     with Ledger.open(":memory:") as ledger:
         Path(":memory:").unlink()
         assert ledger.handle(opened("q1"), "c1").first == 1
+
+
+@pytest.fixture
+def without_wal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    """Return a ledger of one event in a file that has no WAL, as on some file systems, and a connection to it."""
+    path = tmp_path / "log.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("q1"), "c1")
+    monkeypatch.setattr(_Pool, "is_journal_mode_wal", property(lambda _: True, lambda *_: None), raising=False)
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute("PRAGMA journal_mode = DELETE")
+        yield path, holder
+        assert holder.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def many(first: int) -> list[NewRows]:
+    """Return 10 MB of rows, more than SQLite keeps in memory before it writes to the file."""
+    return [NewRows(first, "seen.v1", [b"x" * 5_000] * 2_000)]
+
+
+def record_many(path: Path) -> None:
+    """Record them after the one event."""
+    with closing(StoredLog.open(path, "main")) as store, store.turn() as turn:
+        turn.append(many(2))
+
+
+def move_cursor(path: Path) -> None:
+    """Create a cursor at the first event."""
+    with closing(StoredLog.open(path, "main")) as store:
+        store.change_cursor(database.TAKE_CURSOR, ("main", "reader", 1, "digest", "me", 1))
+
+
+# Which lock another program holds, and what waits for it.
+WAITS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "open to write": ("EXCLUSIVE", lambda path: Ledger.open(path).close()),
+    "open to read": ("EXCLUSIVE", lambda path: StoredLog.open(path, "main", read_only=True).close()),
+    "begin a turn": ("IMMEDIATE", record_many),
+    "commit": ("DEFERRED", record_many),
+    "move a cursor": ("DEFERRED", move_cursor),
+}
+
+
+def hold(holder: sqlite3.Connection, kind: str) -> None:
+    """Lock a file: against readers, against writers, or against commits."""
+    holder.execute(f"BEGIN {kind}")
+    assert holder.execute("SELECT count(*) FROM stored_events").fetchone()
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_a_file_without_a_wal_is_waited_for(without_wal: tuple[Path, sqlite3.Connection], what: str) -> None:
+    """Then readers wait for commits, and commits for readers."""
+    (path, holder), (kind, wait) = without_wal, WAITS[what]
+    hold(holder, kind)
+    ends = Timer(0.1, holder.execute, ["ROLLBACK"])
+    ends.start()
+    begun = time.monotonic()
+    wait(path)
+    assert time.monotonic() - begun > 0.09
+    ends.join()
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_an_interrupt_ends_the_wait_for_a_file_without_a_wal(
+    without_wal: tuple[Path, sqlite3.Connection], what: str
+) -> None:
+    """SQLite itself would wait for half a minute."""
+    (path, holder), (kind, wait) = without_wal, WAITS[what]
+    hold(holder, kind)
+    interrupt = Timer(0.2, interrupt_main)
+    interrupt.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        wait(path)
+    assert time.monotonic() - begun < 2
+    holder.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_an_interrupt_ends_a_read_that_waits_for_a_file_without_a_wal(
+    without_wal: tuple[Path, sqlite3.Connection], *, is_new: bool
+) -> None:
+    """By a connection that is there, or by a new one: a writer keeps the first one."""
+    path, holder = without_wal
+    with closing(StoredLog.open(path, "main")) as store:
+        if is_new:
+            store.append([(2, "seen.v1", b"x")])
+        hold(holder, "EXCLUSIVE")
+        interrupt = Timer(0.2, interrupt_main)
+        interrupt.start()
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            store.newest()
+        assert time.monotonic() - begun < 2
+        holder.execute("ROLLBACK")
+        assert store.newest() == 1 + is_new

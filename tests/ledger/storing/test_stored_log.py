@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Ref
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing import database, sqlite
 from forecast_ledger.ledger.storing.sqlite import SQLite
-from forecast_ledger.ledger.storing.sqlite_files import PAGE_SIZE, PRAGMAS, _Pool
+from forecast_ledger.ledger.storing.sqlite_files import PAGE_SIZE, PRAGMAS
 from forecast_ledger.ledger.storing.stored_log import StoredLog, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
@@ -564,48 +564,22 @@ def test_each_connection_has_the_safe_pragmas(
         assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES
 
 
-def test_a_writer_keeps_a_connection_that_waits_for_nothing(tmp_path: Path) -> None:
-    """It asks for its turn itself, more often than SQLite would; what reads waits in SQLite, for as long as a turn."""
-    sqlite, wait = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=False), "PRAGMA busy_timeout"
-    with closing(sqlite):
-        with sqlite._files.writing() as writer:
-            assert writer.cursor().sqlite_cursor.execute(wait).fetchone()[0] == 0
-        with sqlite._files.reading() as reader:
-            assert reader.execute(wait).fetchone()[0] == database.LOCK_TIMEOUT * 1_000
-
-
 def test_a_turn_that_is_interrupted_as_it_begins_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connection has the lock of the file by then; it is kept, and would have the lock for ever."""
 
-    def interrupted(cursor: Any, _limit: float) -> None:
-        cursor.execute("BEGIN IMMEDIATE")
+    def interrupted(cursor: Any, statement: str, _limit: float) -> None:
+        cursor.execute(statement)
         raise KeyboardInterrupt
 
     path = filled(tmp_path / "a.db")
     with Ledger.open(path) as ledger:
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite, "_begin", interrupted)
+            patch.setattr(sqlite, "execute_when_free", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 ledger.handle(opened("lost"), "c")
         with Ledger.open(path) as other:
             assert other.handle(opened("other"), "d").first == 6
         assert ledger.handle(opened("new"), "e").first == 7
-
-
-def test_a_commit_without_a_wal_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some file systems have no WAL; SQLite then waits for those who read."""
-    path = filled(tmp_path / "a.db")
-    monkeypatch.setattr(_Pool, "is_journal_mode_wal", property(lambda _: True, lambda *_: None), raising=False)
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader:
-        reader.execute("PRAGMA journal_mode = DELETE")
-        with Ledger.open(path) as ledger:
-            reader.execute("BEGIN")
-            assert reader.execute("SELECT count(*) FROM stored_events").fetchone()
-            ends = threading.Timer(0.1, reader.execute, ["ROLLBACK"])
-            ends.start()
-            assert ledger.handle(opened("new"), "c").first == 6
-            ends.join()
-            assert reader.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
