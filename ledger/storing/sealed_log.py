@@ -26,6 +26,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 UNREAD = frozenset({"command_id", "command", "imported", "normal", "provenance"})
 UNTOLD = UNREAD - {"provenance"}  # those that are not needed either to tell who asked for an event, and why
 _AHEAD = 2  # segments that are read while one is used, each in a thread: more would take the memory of more
+_FEW, _FEW_AHEAD = 1 << 16, 8  # the same if none has more forecasts, but for those that are counted
 Includes = Callable[[int, int], bool]  # whether a row with this log position and recorded_at, µs, is before a cut
 
 
@@ -78,16 +79,22 @@ class SealedLog:
         forecasts, give their counts if a segment keeps them, and all of it is before the cut.
         """
 
+        def has_counts(segment: Segment) -> bool:
+            return counted and segment.counts is not UNSET
+
         def read(segment: Segment) -> SegmentColumns:
-            if counted and segment.counts is not UNSET:
-                columns = self._columns(segment, without, read_counted)
-                if includes(segment.last, _latest(columns)):
-                    return columns
+            if has_counts(segment):
+                return self._columns(segment, without, read_counted)
             return self._columns(segment, without)
 
-        for segment, columns in self._one_by_one() if every_row else self._read_ahead(read):
-            at = _latest(columns)
-            part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
+        uncounted = (segment.forecasts.rows for segment in self.manifest.segments if not has_counts(segment))
+        ahead = _AHEAD if max(uncounted, default=0) > _FEW else _FEW_AHEAD
+        for segment, found in self._one_by_one() if every_row else self._read_ahead(read, ahead):
+            columns, at = found, _latest(found)
+            is_last = not includes(segment.last, at)
+            if is_last and has_counts(segment):
+                columns = self._columns(segment, without)
+            part = SealedPart(segment, columns, segment.end, at)
             if is_last:
                 included = [*takewhile(lambda row: includes(*row), _in_log_order(columns))]
                 if not included:
@@ -109,7 +116,9 @@ class SealedLog:
         for segment in self.manifest.segments:
             yield segment, self._columns(segment, ())
 
-    def _read_ahead(self, read: Callable[[Segment], SegmentColumns]) -> Iterator[tuple[Segment, SegmentColumns]]:
+    def _read_ahead(
+        self, read: Callable[[Segment], SegmentColumns], ahead: int
+    ) -> Iterator[tuple[Segment, SegmentColumns]]:
         """Yield each segment and what is read of it; threads read the next ones while this one is used."""
         segments = iter(self.manifest.segments)
         with ThreadPoolExecutor(_AHEAD + 1) as aside:
@@ -119,6 +128,7 @@ class SealedLog:
 
             pending = deque(begin(_AHEAD))
             aside.submit(import_module, "pyarrow.parquet")  # takes as long as comparing a file, which lets it run
+            pending.extend(begin(ahead - _AHEAD))
             while pending:
                 segment, columns = pending.popleft()
                 found = columns.result()
