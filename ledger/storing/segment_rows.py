@@ -118,7 +118,7 @@ class SegmentRows(Rows):
             raise Absent(f"{self.location}: its segments are of the ledger {manifest.ledger!r}; name it with --name")
         self.manifest, self._segments = manifest, manifest.segments
         self._ends = [segment.last for segment in self._segments]
-        self.columns = lru_cache(maxsize=1)(self._read_columns)
+        self._kept: tuple[Segment, SegmentColumns] | None = None
         self._in_order = lru_cache(maxsize=1)(
             lambda segment: InLogOrder.of(self.columns(segment), segment.first, segment.last)
         )
@@ -155,9 +155,10 @@ class SegmentRows(Rows):
         """Return the segments with a file that is not the manifest's, or that misleads a reader of Parquet."""
         for segment in self._segments:
             try:
-                for file in segment.files:
-                    check_file(self._folder, file, segment.first)
-                check_statements(self._folder, segment, self.columns(segment))
+                kept, columns = self._kept, self.columns(segment)
+                if kept is not None and kept[0] is segment:  # its files were checked when they were read
+                    self._check_files(segment)
+                check_statements(self._folder, segment, columns)
             except Corrupt as damage:
                 self.check_current()
                 yield Fault(damage.position, str(damage.args[1]))
@@ -226,22 +227,32 @@ class SegmentRows(Rows):
 
     def close(self) -> None:
         """Forget the columns."""
-        self.columns.cache_clear()
+        self._kept = None
         self._in_order.cache_clear()
         self._forget_page()
 
     def _forget_page(self) -> None:
         self._page, self._following = (1, []), iter(())
 
+    def columns(self, segment: Segment) -> SegmentColumns:
+        """Return the columns of a segment, which are kept until another is read. Raises Corrupt, Unavailable."""
+        kept = self._kept
+        if kept is None or kept[0] is not segment:
+            kept = self._kept = segment, self._read_columns(segment)
+        return kept[1]
+
     def _read_columns(self, segment: Segment, without: Collection[str] = ()) -> SegmentColumns:
         """Return the columns of a segment, but for some, after a check of its files. Raises Corrupt, Unavailable."""
         try:
-            for file in segment.files:  # first: pyarrow ends the process at some damage
-                check_file(self._folder, file, segment.first)
+            self._check_files(segment)  # first: pyarrow ends the process at some damage
             return read_columns(self._folder, segment, without=without)
         except Corrupt:
             self.check_current()
             raise
+
+    def _check_files(self, segment: Segment) -> None:
+        for file in segment.files:
+            check_file(self._folder, file, segment.first)
 
     def check_current(self) -> None:
         """Raise Unavailable if more was sealed since the folder was opened: its last segment may be replaced."""

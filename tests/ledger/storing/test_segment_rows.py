@@ -23,8 +23,16 @@ from forecast_ledger.ledger.segments import arrow_arrays, segment_columns, segme
 from forecast_ledger.ledger.segments.forecast_counts import counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
 from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
-from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.segments.segment_manifest import (
+    MANIFEST,
+    SegmentFile,
+    SegmentManifest,
+    check_file,
+    describe_file,
+    read_manifest,
+)
 from forecast_ledger.ledger.storing import segment_rows
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
@@ -102,6 +110,27 @@ def test_any_rows_are_those_of_the_log(tmp_path: Path, story: str, size: int) ->
     assert [*segments.pages(3, 11)] == [*whole.pages(3, 11)]
     assert [page for page, _ in segments.pages_with_types(50)] == [*whole.pages(0, 50)]
     assert segments.faults() == []
+
+
+def test_a_search_for_faults_hashes_each_file_once(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of the segment whose columns are kept: they may have changed since they were read."""
+    folder, hashed = copied(path, tmp_path / "s"), list[str]()
+    files = [file.name for segment in read_manifest(folder).segments for file in segment.files]
+
+    def check(folder: Path, entry: SegmentFile, position: int) -> None:
+        hashed.append(entry.name)
+        check_file(folder, entry, position)
+
+    monkeypatch.setattr(segment_rows, "check_file", check)
+    segments = SegmentRows(folder, "main")
+    first = segments.manifest.segments[0]
+    for search in ("nothing is kept", "the first segment is kept"):
+        hashed.clear()
+        assert [*segments.faults()] == [], search
+        assert hashed == files, search
+        segments.columns(first)
+    (folder / files[0]).write_bytes(b"x")
+    assert [fault.position for fault in segments.faults()] == [1]
 
 
 def test_a_folder_has_the_numbers_of_its_log(path: str, tmp_path: Path) -> None:
