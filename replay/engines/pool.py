@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -205,6 +205,9 @@ def _work(pipe: "Connection") -> None:
     signal.set_wakeup_fd(-1)  # a fork has that of the process that started it, and its handlers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+    for name, number in (("stdout", 1), ("stderr", 2)):  # a thread that a fork does not have may hold their locks
+        with suppress(OSError):  # it is closed
+            setattr(sys, name, os.fdopen(number, "w", errors="backslashreplace", closefd=False))
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:

@@ -91,6 +91,37 @@ waiting.join()
 print(*found)
 """
 
+PAINTING = """
+import sys
+from threading import Event, Lock, Thread
+from forecast_ledger.ledger.storing.forks import holds_nothing
+from forecast_ledger.replay.engines import pool
+painter = Thread(target=Event().wait, daemon=True)
+painter.start()
+holds_nothing(painter)
+class Painted:
+    lock = Lock()
+    def write(self, text):
+        with self.lock:
+            return sys.__stderr__.write(text)
+    def flush(self):
+        with self.lock:
+            sys.__stderr__.flush()
+def hold():
+    Painted.lock.acquire()
+    sys.stdout = sys.stderr = Painted()
+import os
+os.register_at_fork(before=hold, after_in_parent=Painted.lock.release)
+def wrong(_):
+    return 1 / 0
+work = pool.start(1, wrong, None, may_fork=True)
+try:
+    work.begun.result(timeout=10)
+except Exception as error:
+    print(type(work.children[0]).__name__, type(error).__name__, file=sys.__stdout__, flush=True)
+work.close()
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -146,6 +177,14 @@ def test_the_command_line_is_forked(folder: Path, terminal: bool) -> None:
 def test_a_process_is_forked_beside_threads_that_hold_nothing() -> None:
     """And not where no thread is known to hold nothing, as in programs other than the command line."""
     assert Command(program=ALONE).communicate(timeout=10) == ("False True False True\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is the command line forked")
+def test_a_fork_that_ends_with_a_traceback_ends_while_its_parent_paints(tmp_path: Path) -> None:
+    """A thread of the parent holds the locks of stdout and stderr as it forks; the child has no such thread."""
+    ended = run(tmp_path, PAINTING)
+    assert ended.stdout == "ForkProcess BrokenExecutor\n"
+    assert ended.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
 @pytest.fixture
