@@ -155,12 +155,16 @@ class _Tasks:
 
     def __init__(self, given: Given, others: int) -> None:
         self._reader, self._pool = _open(given), None
-        if others:
-            _inherited.clear()
-            if self._reader.segments is not None and can_fork():
+        try:
+            if others and self._reader.segments is not None and can_fork():
                 self._reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
                 _inherited.append(self._reader)
-            self._pool = start(others, begin, given, may_fork=True)
+            if others:
+                self._pool = start(others, begin, given, may_fork=True)
+        except BaseException:
+            self.close()
+            raise
+        finally:
             _inherited.clear()
 
     def submit(self, task: Callable[..., Any], /, *given: Any) -> _Task:

@@ -1,5 +1,6 @@
 """A log verified side by side has the verdict that it has alone, whatever is wrong with it."""
 
+import errno
 import os
 import sqlite3
 import sys
@@ -445,6 +446,28 @@ def test_forks_have_the_columns_that_were_read_before(tmp_path: Path) -> None:
         ["some", "all columns", "ForkProcess ForkProcess", "begun", run_checks(Log(path)).head.digest, ""],
         "",
     )
+
+
+def test_a_log_for_which_no_process_can_be_started_is_closed(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system has no more processes, this one verifies the log alone, and leaves nothing open."""
+    stores, opened_store = list[StoredLog](), StoredLog.open
+
+    def noted(*given: Any, **named: Any) -> StoredLog:
+        stores.append(opened_store(*given, **named))
+        return stores[-1]
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    path = written(tmp_path / "log.db", FORECASTS)
+    monkeypatch.setattr(StoredLog, "open", noted)
+    monkeypatch.setattr(side_by_side, "start", fails)
+    assert same(path)
+    assert begun == [None]
+    assert len(stores) > 1
+    assert all(store.is_closed for store in stores)
 
 
 def test_a_process_that_is_killed_leaves_the_log_to_this_one(
