@@ -10,6 +10,7 @@ from typing import IO, Any, Literal, TypeVar, Union, get_args, get_origin, get_t
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 _NAMED = 3  # types of items in a message
+_MOST_KEPT = 1_000  # types and names of arguments that are kept for a function
 
 _CLASSES: dict[Any, Any] = {int: Integral, float: Real}  # annotation -> the class of what passes for it
 
@@ -65,6 +66,8 @@ def _checked(called: _T, unchecked: Collection[str]) -> _T:
             if type(value) not in argument.known:
                 argument.check(value, called)
         if are_few and all(type(value) in argument.known for argument, value in looked_at):
+            if len(right) >= _MOST_KEPT:  # names of `**where` may be new in each call
+                right.clear()
             right.add(given)
 
     @wraps(called)

@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import formatannotation
 from os import PathLike
@@ -174,3 +175,25 @@ def test_a_call_while_another_reads_the_hints_is_checked_by_all_of_them(monkeypa
         with pytest.raises(TypeError, match="last takes str"):
             named(1, 2)  # type: ignore[arg-type]
     assert asked == ["last"]
+
+
+def test_names_that_are_new_in_each_call_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service may call a function with any conditions, by name, for as long as it runs."""
+
+    @checked()
+    def chosen(table: str, **where: str) -> int:
+        """Count the conditions."""
+        return len(where)
+
+    call: Any = chosen
+    monkeypatch.setattr(arguments, "_MOST_KEPT", 10)
+    tracemalloc.start()
+    held = list[int]()
+    for first in range(0, 1_000, 500):
+        for number in range(first, first + 500):
+            assert call("scores", **{f"column_{number}": "x"}) == 1
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] - held[0] < 20_000  # bytes; a key of each call would take 100,000 and more
+    with pytest.raises(TypeError, match="chosen: table takes str, not int"):
+        call(1, column_1="x")
