@@ -82,7 +82,7 @@ class StoredLog:
     def __init__(self, rows: Rows, name: str, on_metric: OnMetric | None = None) -> None:
         self.name, self.on_metric = name, on_metric
         self._rows = rows
-        self.is_closed = self._is_closing = False
+        self.is_closed = False
         self._renew()
         forks.renew(self)
 
@@ -241,7 +241,10 @@ class StoredLog:
             return self._rows.newest()
 
     def close(self) -> None:
-        """Close the connections once no thread uses them: SQLite crashes if one is closed while it is used."""
+        """Close the connections once no thread uses them, and let none begin to meanwhile.
+
+        SQLite crashes if one is closed while it is used.
+        """
         with self._lock:
             self._is_closing = True
             self._unused.wait_for(lambda: not self._used, timeout=self.limits.turn)
@@ -251,7 +254,7 @@ class StoredLog:
     def _renew(self) -> None:
         """In a child, forget the threads of its parent."""
         self._lock, self._used = Lock(), 0  # the number of threads that are reading or appending
-        self._unused = Condition(self._lock)
+        self._unused, self._is_closing = Condition(self._lock), self.is_closed
 
     def _in_use(self, after: int = 0) -> "_Use":
         """Keep the connections open while one is used, and translate errors. after: a log position that was read."""
@@ -267,7 +270,7 @@ class _Use:
     def __enter__(self) -> None:
         of = self._of
         with of._lock:
-            if of.is_closed:
+            if of._is_closing:
                 raise Unavailable(f"{of._rows.location}: the ledger is closed")
             of._used += 1
 

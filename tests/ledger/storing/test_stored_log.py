@@ -859,6 +859,21 @@ def test_a_closed_ledger_is_unavailable() -> None:
         list(ledger.read())
 
 
+def test_no_read_begins_while_a_ledger_is_being_closed(tmp_path: Path) -> None:
+    """It waits for those that have begun, and for no others: threads that read without a pause would keep it open."""
+    store = StoredLog.open(str(filled(tmp_path / "a.db")), "main")
+    closing_thread = threading.Thread(target=store.close)
+    with store.turn() as turn:
+        closing_thread.start()
+        closing_thread.join(0.1)
+        with pytest.raises(Unavailable, match="the ledger is closed"):
+            store.newest()
+        assert len(turn.read(0)) == 5
+        assert closing_thread.is_alive()
+    closing_thread.join(10)
+    assert store.is_closed
+
+
 def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
     """The driver is an extra, and nothing else in the project needs it."""
     program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
