@@ -35,7 +35,7 @@ def quote_prices(command: commands.Quote, state: State) -> events.PricesQuoted:
     if command.skip_bad:
         return _good_quotes(command, state)
     at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
-    given = [(row.question, _sides(row)) for row in _prices_of(command)]
+    given = _sides_of(_prices_of(command))
     questions = [state.question(question) for question, _ in given]
     if len({question for question, _ in given}) < len(given):
         raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
@@ -121,12 +121,18 @@ _READ_SIDE: dict[str, Callable[[values.Number, str], int]] = {
 }
 
 
+def _sides_of(rows: tuple[commands.Prices, ...]) -> list[tuple[str, dict[str, dict[str, int]]]]:
+    """Return each question, and what `_sides` returns for it; prices are read together if no row has anything else."""
+    read = given_values.read_prices(rows)
+    if read is None or min(read) < 0 or max(read) > values.PROBABILITY:
+        return [(row.question, _sides(row)) for row in rows]
+    units = iter(read)
+    return [(row.question, {"prices": dict(zip(row.prices or (), units, strict=False))}) for row in rows]
+
+
 def _sides(row: commands.Prices) -> dict[str, dict[str, int]]:
     """Return the prices, bids and asks that are given, 1e-9 by outcome, and the sizes of bids and asks, 1e-6."""
     try:
-        if row.prices and row.bids is row.asks is row.bid_sizes is row.ask_sizes is None:  # mostly
-            read = values.read_probability
-            return {"prices": {name: read(number, f"prices.{name}") for name, number in row.prices.items()}}
         return {
             side: {name: read_side(number, f"{side}.{name}") for name, number in given.items()}
             for side, read_side in _READ_SIDE.items()

@@ -37,6 +37,7 @@ from forecast_ledger.ledger.model.given_values import (
     normal_points,
     or_as_given,
     points_content,
+    prices_together,
 )
 from forecast_ledger.ledger.model.program_versions import version_key
 from forecast_ledger.ledger.model.provenance import PARTS, Evidence, check_line, evidence_content
@@ -475,7 +476,7 @@ def _normal_prices(value: Any, name: str) -> list[Any]:
     return [_id(value.question, f"{name}.question"), prices, {side: units for side, units in sides.items() if units}]
 
 
-_NORMAL_QUOTES = _array(_normal_prices)
+_NORMAL_QUOTES = prices_together(_array(_normal_prices), _id)
 SKIPPING = {_QUOTES: _array(or_as_given(_prices)), _NORMAL_QUOTES: _array(or_as_given(_normal_prices))}
 
 

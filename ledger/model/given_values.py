@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any, get_args
 
 from msgspec import json
@@ -61,6 +62,45 @@ def or_as_given(convert: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]
             return [values.check_id(value.question, f"{name}.question"), given]
 
     return convert_row
+
+
+def read_prices(rows: Any) -> list[int] | None:
+    """Return the prices of questions, 1e-9; None if one has bids, asks, sizes or no prices, or a price is refused.
+
+    >>> read_prices((Prices(question="q1", prices={"yes": "0.25"}), Prices(question="q2", prices={"x": 0, "y": 1})))
+    [250000000, 0, 1000000000]
+    """
+    if type(rows) is not tuple or not rows or not all(map(_has_only_prices, rows)):
+        return None
+    try:
+        numbers = [*chain.from_iterable(row.prices.values() for row in rows)]
+        return values.read_measures(numbers, values.PROBABILITY, "prices")
+    except Refused:
+        return None
+
+
+def _has_only_prices(row: Any) -> bool:
+    if type(row) is not Prices or type(row.prices) is not dict or not row.prices:
+        return False
+    return row.bids is row.asks is row.bid_sizes is row.ask_sizes is None
+
+
+def prices_together(
+    convert: Callable[[Any, str], Any], id_of: Callable[[Any, str], str]
+) -> Callable[[Any, str], list[Any]]:
+    """Return the function for the canonical prices of questions that reads them together if there is nothing else."""
+
+    def convert_rows(value: Any, name: str) -> Any:
+        """Return each question, its prices by outcome, and no bids, asks or sizes; or else what `convert` returns."""
+        if (read := read_prices(value)) is None:
+            return convert(value, name)
+        units = iter(read)
+        return [
+            [id_of(row.question, name), {id_of(outcome, name): next(units) for outcome in row.prices}, {}]
+            for row in value
+        ]
+
+    return convert_rows
 
 
 def mean_price(bid: Any, ask: Any) -> int | None:
