@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -33,22 +34,17 @@ _NOW = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"  # µs si
 _ROWS = f"SELECT originator_version, state FROM {TABLE} WHERE originator_id = ? AND "  # noqa: S608 - a constant
 _LABELLED = _ROWS.replace(", state", ", state, CAST(topic AS BLOB)")
 _AT_ONCE = 128  # consecutive rows of one type that are inserted by one statement; fewer are inserted one by one
-_MOST_AT_ONCE = 8 * 2**20  # characters or bytes of rows that SQLite copies for one statement
+# Characters or bytes of rows that SQLite copies for one statement; up to Python 3.12.3 not any, because it warns of the
+# numbers of its placeholders, which it takes for names.
+_MOST_AT_ONCE = 0 if (3, 12) <= sys.version_info < (3, 12, 4) else 8 * 2**20
 # A connection keeps 2,000 KiB of pages by default. So many rows or more fill more, which would be written in part
 # before the commit, and in part again: from then on the connection keeps these KiB.
 _MANY, _KEPT_OF_MANY = 1_000, 8_000
-
-
-def _insertion(count: int) -> str:
-    """Return the statement that inserts so many rows. Values: ledger, first log position, event type, each row.
-
-    A row is a text, which is cast to its bytes in UTF-8 without a copy, or bytes.
-    """
-    rows = [f"(?1, ?2 + {number}, ?3, CAST(?{number + 4} AS BLOB))" for number in range(count)]
-    return f"INSERT INTO {TABLE} VALUES {', '.join(rows)}"  # noqa: S608 - a constant
-
-
-_INSERT, _INSERT_MANY = _insertion(1), _insertion(_AT_ONCE)
+_INSERT = f"INSERT INTO {TABLE} VALUES (?, ?, ?, CAST(? AS BLOB))"  # noqa: S608 - a constant
+# The values of _INSERT_MANY: ledger, first log position, event type, each row: a text, which is cast to its bytes in
+# UTF-8 without a copy, or bytes.
+_MANY_ROWS = ", ".join(f"(?1, ?2 + {number}, ?3, CAST(?{number + 4} AS BLOB))" for number in range(_AT_ONCE))
+_INSERT_MANY = f"INSERT INTO {TABLE} VALUES {_MANY_ROWS}"  # noqa: S608 - a constant
 _TAKEN = {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
 _NOT_COMMITTED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 

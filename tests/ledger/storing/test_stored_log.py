@@ -178,6 +178,19 @@ def test_rows_stand_in_the_file_in_the_order_of_the_log(
         assert connection.execute(query).fetchall() == new
 
 
+def test_rows_are_inserted_without_numbered_placeholders_where_they_warn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.12.0 to 3.12.3 take the numbers for names, and warn of them in each statement."""
+    monkeypatch.setattr(sqlite, "_MOST_AT_ONCE", 0)
+    monkeypatch.setattr(sqlite, "_INSERT_MANY", "not to be executed")
+    assert not re.search(r"\?\d", sqlite._INSERT)
+    new = [(position, "t", f"row {position}".encode()) for position in range(1, 3 * sqlite._AT_ONCE)]
+    with closing(StoredLog.open(tmp_path / "a.db", "main")) as store:
+        store.append(new)
+        assert store.read(0) == [row for *_, row in new]
+
+
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
 def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
     """A name that is not an id is refused, and no file is created."""
