@@ -26,10 +26,10 @@ from forecast_ledger.ledger.model.rules import recorded_fields
 GENESIS = "0" * 64  # the digest of an empty log
 # The texts of a row around its values, as the encoder writes them: for the ways that write many rows at once.
 _POSITION, _RECORDED_AT, IMPORTED, NORMAL = '{"position":', ',"recorded_at":', ',"imported":true', ',"normal":true'
-_COMMAND_ID, _COMMAND, _PREVIOUS, _EVENT = ',"command_id":', ',"command":"', '","previous":"', '","event":'
+_COMMAND_ID, _COMMAND, _PREVIOUS, EVENT = ',"command_id":', ',"command":"', '","previous":"', '","event":'
 PROVENANCE = ',"provenance":'
 _DIGEST, _END = ',"digest":"', '"}'
-_BEFORE_EVENT, _BEFORE_DIGEST, _AFTER_DIGEST = _EVENT.encode(), _DIGEST.encode(), _END.encode()
+_BEFORE_EVENT, _BEFORE_DIGEST, _AFTER_DIGEST = EVENT.encode(), _DIGEST.encode(), _END.encode()
 _FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
 _LAST = -len(_AFTER_DIGEST)
@@ -243,7 +243,7 @@ def seal_texts(
     rows, digest, at = list[str | bytes](), after.digest, f'{_RECORDED_AT}{recorded_at}{NORMAL}{_COMMAND_ID}"'
     append = rows.append
     for position, ((ident, command), event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        body = f'{_POSITION}{position}{at}{ident}"{_COMMAND}{command}{_PREVIOUS}{digest}{_EVENT}{event}'
+        body = f'{_POSITION}{position}{at}{ident}"{_COMMAND}{command}{_PREVIOUS}{digest}{EVENT}{event}'
         digest = sha256(body.encode()).hexdigest()  # as in `with_digest`, without its calls
         append(f"{body}{_DIGEST}{digest}{_END}")
     return rows, digest
@@ -300,7 +300,7 @@ def forecast_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
     as form. A part that is a tuple is left out where one of its own parts is missing.
     """
     return (
-        *(f"{_EVENT}{_TYPE}", of["type"], _AT, of["at"], _QUESTION, of["question"], _PARTICIPANT, of["participant"]),
+        *(f"{EVENT}{_TYPE}", of["type"], _AT, of["at"], _QUESTION, of["question"], _PARTICIPANT, of["participant"]),
         (',"', of["form"], '":['),
         (of["numbers"], "]"),
         (',"attestation":', of["attestation"]),
@@ -311,7 +311,7 @@ def forecast_parts(of: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def event_parts(event: Any) -> tuple[Any, ...]:
     """Return the parts of rows from the digest of the row before up to that of the row. event: as JSON."""
-    return _EVENT, event
+    return EVENT, event
 
 
 def quote_parts(question: Any, sides: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -418,21 +418,20 @@ def command_id_of(row: bytes) -> str:
     return _command.decode(row).command_id
 
 
-def plain_command_ids(rows: Sequence[str]) -> list[str]:
-    """Return the ids of the commands of rows in which nothing has a backslash before it.
+def command_ids_at(rows: Sequence[str], begins: Iterable[int], ends: Iterable[int]) -> list[str]:
+    """Return the ids of the commands of rows, which begin and end at these characters."""
+    return [row[begin:end] for row, begin, end in zip(rows, begins, ends, strict=True)]
 
-    >>> plain_command_ids(['{"position":1,"command_id":"f7","command":"..."}'])
-    ['f7']
-    """
-    before = f'{_COMMAND_ID}"'
-    begins = [row.index(before) + len(before) for row in rows]
-    return [row[begin : row.index('"', begin)] for row, begin in zip(rows, begins, strict=True)]
+
+def event_texts_at(rows: Sequence[str], begins: Iterable[int]) -> list[str]:
+    """Return the JSON of the events in rows, as `event_text` does, which begin at these characters."""
+    return [row[begin:-_SEAL] for row, begin in zip(rows, begins, strict=True)]
 
 
 def event_text(row: str) -> str:
     """Return the JSON of the event in a row."""
     # In the texts before the event, a quotation mark has a backslash before it.
-    begin, end = _EVENT, _DIGEST
+    begin, end = EVENT, _DIGEST
     return row[row.index(begin) + len(begin) : row.rindex(end)]
 
 

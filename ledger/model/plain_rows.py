@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.model.events import TAGS, ForecastMade
 from forecast_ledger.ledger.model.log import (
+    EVENT,
     IMPORTED,
     NORMAL,
     START,
@@ -46,7 +47,8 @@ _QUOTE, _BACKSLASH, _ZERO, _SPACE, _DELETE = b'"\\0 \x7f'
 class ForecastRows(NamedTuple):
     """Forecasts of a probability, in log order; shape (n,) each.
 
-    at, recorded_at: µs. question, participant: ids in ASCII. yes, no: 1e-9.
+    at, recorded_at: µs. question, participant: ids in ASCII. yes, no: 1e-9. command_at, command_end, event_at: where in
+    the row the id of its command begins and ends, and its event begins.
     """
 
     position: _Integers
@@ -56,6 +58,9 @@ class ForecastRows(NamedTuple):
     participant: Sequence[bytes]
     yes: _Integers
     no: _Integers
+    command_at: _Integers
+    command_end: _Integers
+    event_at: _Integers
 
 
 class ReadPage(Sequence[Recorded]):
@@ -150,13 +155,15 @@ def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArr
         return read(*given)
 
     position, recorded_at = after_text(scan.number), after_text(scan.number)
-    after_text(scan.text), after_text(scan.text)  # the id and the digest of the command
+    command_at, _, command_end = after_text(scan.place), scan.text(), scan.place()
+    after_text(scan.text)  # the digest of the command
     after_text(scan.digest, digests[:-_DIGEST])
+    event_at = scan.place() + len(EVENT)
     at, question, participant = after_text(scan.number), after_text(scan.text), after_text(scan.text)
     yes, no = after_text(scan.number), after_text(scan.number)
     after_text(scan.digest, digests[_DIGEST:])
     plain = after_text(scan.end) & (position == np.arange(first, first + len(rows)))
-    columns = [position, recorded_at, at, question(), participant(), yes, no]
+    columns = [position, recorded_at, at, question(), participant(), yes, no, command_at, command_end, event_at]
     if not plain.all():
         columns = [
             column[plain] if isinstance(column, np.ndarray) else [*compress(column, plain.tolist())]
@@ -188,7 +195,7 @@ class _Scan:
         self._joined = b"".join([*rows, b" " * _ID])
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
         self._ends = np.cumsum(sizes)
-        self._at = self._ends - sizes
+        self._begins = self._at = self._ends - sizes
         self._plain = np.ones(len(rows), bool)
 
     def end(self) -> NDArray[np.bool_]:
@@ -202,6 +209,11 @@ class _Scan:
             self._plain[np.searchsorted(self._ends, odd, "right")] = False
         plain: NDArray[np.bool_] = self._plain & (self._at == self._ends)
         return plain
+
+    def place(self) -> _Integers:
+        """Return how many bytes of each row were read."""
+        place: _Integers = self._at - self._begins
+        return place
 
     def skip(self, text: bytes) -> None:
         """Expect a text."""

@@ -225,6 +225,15 @@ def row_count(values: Values) -> int:
     return len(values[0]) if isinstance(values, Ids | WideInt) else len(values)
 
 
+def all_missing(values: Values) -> bool:
+    """Return whether a column has rows, and a value in none of them.
+
+    >>> all_missing([None, None]), all_missing([None, 0]), all_missing([])
+    (True, False, False)
+    """
+    return isinstance(values, list) and values[:1] == [None] and values.count(None) == len(values)
+
+
 def slice_rows(values: Values, span: slice) -> Values:
     """Return the values of consecutive rows."""
     if isinstance(values, Ids):
@@ -391,9 +400,14 @@ def _array(values: Values, kind: str) -> Any:
     """Return the values of a column as an array, without rounding. Raises OverflowError: one does not fit its type."""
     if isinstance(values, Ids):
         return _id_array(values)
+    if all_missing(values):
+        return pyarrow().nulls(row_count(values), type_of(kind))
     if kind in DECIMALS or kind in {"instant", "count"}:
         numbers = values if isinstance(values, np.ndarray) else plain_values(values)
         return (array_of_decimals if kind in DECIMALS else array_of_integers)(numbers, type_of(kind))
+    if isinstance(values, WideInt) and kind == "integer":
+        characters = wide_characters(values)
+        return text_array(np.count_nonzero(characters, axis=1), join_characters([characters], len(characters)))
     return array_of_texts(printed_values(values, kind))
 
 

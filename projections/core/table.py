@@ -22,6 +22,7 @@ from forecast_ledger.projections.core.columns import (
     Column,
     Ids,
     Values,
+    all_missing,
     chart,
     float_columns,
     html_table,
@@ -70,7 +71,7 @@ class Table:
         if not names:
             return self
         by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
-        order = _order([by_name[name] for name in names])
+        order = row_order([by_name[name] for name in names])
         return self if (order[1:] > order[:-1]).all() else self.rows_at(order)
 
     def __len__(self) -> int:
@@ -324,8 +325,8 @@ class TableParts:
         yield Table.joined(waiting)
 
 
-def _order(keys: list[Values]) -> Int64Array:
-    """Return the order of rows by the first key, then the next; equal rows stay in order.
+def row_order(keys: list[Values]) -> Int64Array:
+    """Return the order of rows by the first key, then the next, none of them a list; equal rows stay in order.
 
     Ids that precede any number are sorted as one number; rows with equal ids are often in order already.
     """
@@ -335,12 +336,24 @@ def _order(keys: list[Values]) -> Int64Array:
             packed, size = packed * len(key.labels) + key.ranks(), size * len(key.labels)
         else:
             others.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
+    if _are_in_order([packed, *others]):
+        return np.arange(len(packed))
     order = stable_order(packed)
     if others:
         ranked, last = packed[order], others[0][order]
         if len(others) > 1 or ((ranked[1:] == ranked[:-1]) & (last[1:] < last[:-1])).any():
             return np.lexsort([*reversed(others), packed])
     return order
+
+
+def _are_in_order(keys: Sequence[Int64Array]) -> bool:
+    """Return whether rows are in the order of the first key, then the next."""
+    is_equal = np.ones(max(len(keys[0]) - 1, 0), bool)
+    for key in keys:
+        if (is_equal & (key[1:] < key[:-1])).any():
+            return False
+        is_equal &= key[1:] == key[:-1]
+    return True
 
 
 def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
@@ -395,6 +408,8 @@ def _canonical_in_one_form(values: Values, kind: str) -> Iterator[bytes | memory
 
 def _encode_texts(values: list[Any]) -> bytes:
     """Return the values as texts in a list of JSON; what is missing is null."""
+    if all_missing(values):
+        return b"[" + (b"null," * len(values))[:-1] + b"]"
     types = {*map(type, values)}
     if types <= {str, NoneType}:
         return _encode(values)

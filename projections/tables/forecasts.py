@@ -20,6 +20,7 @@ from forecast_ledger.projections.core.columns import (
     ids,
     transpose,
 )
+from forecast_ledger.projections.core.table import row_order
 from forecast_ledger.projections.facts.columns import CHANCE, ENDINGS, Contest, Facts, spans, time_order
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores import consensus
@@ -53,6 +54,9 @@ def forecasts_values(analysis: Analysis) -> list[Values]:
     facts = analysis.facts
     forecasts, questions = facts.forecasts.named(facts.as_of), facts.questions
     made = np.flatnonzero(forecasts.made)
+    who = Ids(forecasts.participant[made], facts.participant_codes.labels)
+    about = Ids(forecasts.question[made], facts.question_codes.labels)
+    made = made[row_order([about, who, forecasts.position[made]])]  # here, where there is one row for all outcomes
     names = [_outcomes(question) for question in questions]
     counts = int64_array([len(each) for each in names])[forecasts.question[made]]
     row, number = np.repeat(made, counts), np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -106,8 +110,8 @@ def _spans(facts: Facts, row: Int64Array) -> list[Values]:
     index = np.full(len(forecasts.at), len(kept))  # the last one is of retracted rows
     index[kept] = np.arange(len(kept))
     stood, start, end = (np.append(column, 0)[index[row]] for column in intervals[:3])
-    endings = np.append(intervals.ending, ENDINGS.index("retracted"))[index[row]].tolist()
-    return [_where(stood > 0, start), _where(stood > 0, end), [ENDINGS[ending] for ending in endings]]
+    endings = np.append(intervals.ending, ENDINGS.index("retracted"))[index[row]]
+    return [_where(stood > 0, start), _where(stood > 0, end), np.array(ENDINGS, object)[endings].tolist()]
 
 
 def _outcomes(question: events.QuestionOpened) -> list[str]:

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, ForecastMade, ForecastWithdrawn
+from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
@@ -265,8 +266,14 @@ def _joined(tables: list[Table]) -> Table:
 def _table_of(page: ReplayedPage) -> Table:
     """Return a page of events as a table: from the columns of its forecasts, if it has nothing else."""
     texts, forecasts = [row.decode() for row in page.rows], page.forecasts
-    is_plain = isinstance(page.events, ReadPage) and not page.events.others
-    read = () if is_plain else page.events[:]  # decodes each row once
+    plain = page.events.forecasts if isinstance(page.events, ReadPage) and not page.events.others else None
+    if plain is not None:
+        read: Sequence[Recorded] = ()
+        command_ids = log.command_ids_at(texts, plain.command_at.tolist(), plain.command_end.tolist())
+        described = log.event_texts_at(texts, plain.event_at.tolist())
+    else:
+        read = page.events[:]  # decodes each row once
+        command_ids, described = [recorded.command_id for recorded in read], [log.event_text(text) for text in texts]
     about: tuple[Values, ...]
     if forecasts is not None and len(forecasts.position) == len(texts) and (np.diff(forecasts.position) == 1).all():
         numbers = forecasts.position, forecasts.recorded_at, forecasts.at
@@ -287,10 +294,10 @@ def _table_of(page: ReplayedPage) -> Table:
         about = tuple(ids([getattr(event, name, "") for event in events]) for name in EventIds._fields)
     values: tuple[Values, ...] = (
         *numbers,
-        log.plain_command_ids(texts) if is_plain else [recorded.command_id for recorded in read],  # few recur
+        command_ids,  # few recur
         types,
         *about,
-        [log.event_text(text) for text in texts],
+        described,
         texts,
         log.digests_of(texts),
     )

@@ -12,7 +12,15 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.columns import FLOATS, Column, Ids, Values, plain_values, printed_values
+from forecast_ledger.projections.core.columns import (
+    FLOATS,
+    Column,
+    Ids,
+    Values,
+    all_missing,
+    plain_values,
+    printed_values,
+)
 from forecast_ledger.projections.core.number_texts import instant_texts
 from forecast_ledger.replay.files.formats import (
     FOREIGN_KEYS,
@@ -190,8 +198,8 @@ def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = Non
         for page in chunk.pages():
             columns = list[list[Any]]()
             for column, values in zip(page.columns, page.values, strict=True):
-                if isinstance(values, list) and values.count(None) == len(values):
-                    columns += [[null] * len(values)] * len(_types(column, floats=False))
+                if all_missing(values):
+                    columns += [[null] * len(page)] * len(_types(column, floats=False))
                     continue
                 stored = _stored(values, column.kind, floats=sheet.floats)
                 if column.name in joined and column.name not in filled:

@@ -10,6 +10,7 @@ from forecast_ledger.projections.core.arrays import BoolArray
 from forecast_ledger.projections.core.columns import (
     Ids,
     Values,
+    all_missing,
     printed_characters,
     row_count,
     slice_rows,
@@ -69,7 +70,7 @@ def _written(values: Values, kind: str, cells: Cells) -> Callable[[slice], Seque
 
 
 def _written_page(values: Values, kind: str, cells: Cells) -> Sequence[Part]:
-    if isinstance(values, list) and values.count(None) == len(values):
+    if all_missing(values):
         return [cells.write([None])[0].encode()]
     is_many = row_count(values) > _MANY
     if is_many and cells.around is not None and (printed := printed_characters(values, kind)) is not None:
