@@ -55,15 +55,13 @@ _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # w
 class Beginning(NamedTuple):
     """The beginning of a log, verified up to the last row of `rows`.
 
-    columns: of its forecasts, which are not among the facts yet. decided: those of them that the decider recorded
-    again; the others are plain, of which the facts find no damage.
+    columns: of its forecasts, which are not among the facts yet.
     """
 
     rows: RowChecker
     audit: Audit
     facts: Facts
     columns: list[ForecastPage]
-    decided: list[ForecastPage]
 
 
 class Given(NamedTuple):
@@ -196,7 +194,7 @@ def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[Checked
 
     names: of questions, by the codes of the processes, which the facts have too: both count questions as they open.
     """
-    whole = Beginning(RowChecker(Cut(None)), audit, Facts(), [], [])
+    whole = Beginning(RowChecker(Cut(None)), audit, Facts(), [])
     rows = whole.rows
     for part in parts:
         if part is None or part.before != rows.last.digest:
@@ -236,7 +234,6 @@ def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Ar
         decided += before
     if decided and (filed := file_page(whole.facts, decided)) is not None:
         whole.columns.append(filed)
-        whole.decided.append(filed)
     if len(page.ids):
         whole.columns.append(file_columns(whole.facts, forecasts))
     return True

@@ -109,7 +109,7 @@ def _checked_segments(export: Path, manifest: Manifest, *, side_by_side: bool) -
     with source.opened() as store, suppress(Corrupt):  # whoever reads row after row says where
         begun = verified_beginning(source, store, Audit(), files=True, side_by_side=side_by_side)
         if begun is not None and begun.rows.last == (manifest.log_position, manifest.log_digest):
-            from_log.facts_after(begun.facts, begun.decided, begun.audit.pages(iter(()), cut=not manifest.whole))
+            from_log.facts_after(begun.facts, [], begun.audit.pages(iter(()), cut=not manifest.whole))
             return begun.audit
     return None
 

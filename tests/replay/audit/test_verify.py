@@ -35,10 +35,11 @@ from forecast_ledger.replay.audit.verify import CHECKS, run_checks, verify
 from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
+from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.store import pay
 from forecast_ledger.replay.writing.store import prizes_from_log as worth
 from tests.support import oracle
-from tests.support.forging import enveloped, in_first_form, written
+from tests.support.forging import chained, enveloped, in_first_form, written
 from tests.support.given import (
     AFTER,
     DAY,
@@ -56,6 +57,7 @@ from tests.support.given import (
     opened,
     payment,
     resolution,
+    restatement,
     revocation,
     trading_floor,
 )
@@ -718,6 +720,40 @@ def test_a_payment_that_no_decider_makes_is_found_as_it_is_read(tmp_path: Path, 
     last = [recorded.command_id for recorded in enveloped(written)]
     assert stops(path)[0] == last.index(last[-1]) + 1
     assert "sealed board says" not in stops(path)[1]
+
+
+# It is found later that Ada said 60% on three days: rows 4 to 6, after the one that takes back what was recorded.
+RESTATED = oracle.history(
+    opened(),
+    forecast(at=day(11)),
+    restatement(*(forecast(at=day(number), probability="0.6") for number in (11, 12, 13))),
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "fields", "says"),
+    [
+        (5, {"probabilities": (600_000_000, 300_000_000, 100_000_000)}, "expected 2 numbers, one for each outcome"),
+        (4, {"probabilities": (1_400_000_000, -400_000_000)}, "expected numbers from 0 to 1; found -0.4 to 1.4"),
+        (5, {"until": micros(12)}, "expected an end after 2026-03-12T00:00:00Z"),
+    ],
+    ids=["numbers", "bounds", "end"],
+)
+def test_a_forecast_of_a_command_that_a_cut_ends_must_fit_its_question(
+    tmp_path: Path, number: int, fields: dict[str, Any], says: str
+) -> None:
+    """Its command cannot be decided again without the forecasts behind the cut; every table would have the forecast."""
+    rows = [*RESTATED]
+    change = structs.replace(rows[number - 1].event, **fields)
+    rows[number - 1] = structs.replace(rows[number - 1], event=change)
+    path = written(tmp_path / "log.db", chained(rows))
+    position, message = stops(path, as_of=5)
+    assert position == number
+    assert says in message
+    with pytest.raises(Corrupt, match=re.escape(says)):
+        replay(path, as_of=5)
+    assert verify(path, as_of=number - 1).position == number - 1
+    assert verify(written(tmp_path / "sound.db", RESTATED), as_of=5).position == 5
 
 
 # --- on the command line
