@@ -283,7 +283,7 @@ class Ledger:
             return self._handle_locked(requests, prizes, atomic=atomic, times=times)
 
     def _handle_group(self, requests: Callable[[], Requests]) -> list[Receipt | Refused]:
-        with self._locked():
+        with gc_pause.paused(), self._locked():
             return self._handle_locked(requests(), {}, atomic=False)
 
     def _handle_locked(
