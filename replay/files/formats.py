@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from math import isinf
@@ -423,10 +424,16 @@ def _write_parquet(path: Path, sheet: ExportTable) -> None:
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
     recurring = [column.name for column in sheet.columns if column.kind == "id"]
-    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=recurring) as writer:
+    with (
+        parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=recurring) as writer,
+        ThreadPoolExecutor(1) as aside,  # pyarrow needs no lock of the interpreter while it encodes and compresses
+    ):
+        written = aside.submit(writer.write_table, next(tables))
         for table in tables:
-            writer.write_table(table)
+            written.result()
+            written = aside.submit(writer.write_table, table)
             del table  # before the next one is made
+        written.result()
 
 
 def _write_arrow(path: Path, sheet: ExportTable) -> None:
