@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE, half_even
+from forecast_ledger.ledger.core.integer_digits import allow_digits
 from forecast_ledger.ledger.core.visible import is_plain
 
 if TYPE_CHECKING:  # the types that a caller may pass
@@ -20,6 +21,8 @@ if TYPE_CHECKING:  # the types that a caller may pass
 else:  # the types that a JSON decoder uses: a number keeps its decimal digits, an instant its text; both checked here
     Number = Any
     Instant = str
+
+allow_digits()  # for whatever reads units
 
 PROBABILITY = 10**9  # units in 1: probabilities, prices
 CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric forecast

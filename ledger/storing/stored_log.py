@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Unavailable, installing
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
+from forecast_ledger.ledger.core.integer_digits import allow_digits
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, Event
@@ -80,6 +81,7 @@ class StoredLog:
     """The rows of one ledger in a store, by log position: append and read."""
 
     def __init__(self, rows: Rows, name: str, on_metric: OnMetric | None = None) -> None:
+        allow_digits()  # the program may have set another limit since
         self.name, self.on_metric = name, on_metric
         self._rows = rows
         self.is_closed = False

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.integer_digits import read_integer
 from forecast_ledger.ledger.core.values import Number, read_fixed, read_instant
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
@@ -130,7 +131,13 @@ def read_json_text(content: bytes | str, field: str) -> Any:
     {'a': [1, Decimal('0.5'), None]}
     """
     try:
-        return json.loads(content, parse_float=Decimal, parse_constant=lambda _: None, object_pairs_hook=_object)
+        return json.loads(
+            content,
+            parse_float=Decimal,
+            parse_int=read_integer,
+            parse_constant=lambda _: None,
+            object_pairs_hook=_object,
+        )
     except ArithmeticError:
         raise Refused("bad_source", field, None, "not JSON that can be read: a number is too large") from None
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or too deep
