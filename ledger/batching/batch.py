@@ -322,7 +322,7 @@ class Batch:
         self.commands.recent[command_id] = RecordedCommand(digest, first, self.position)
         self._new.append(command_id)
         if type(command) is RecordDecision:
-            self._write(self.attempts, attempt_key(command), command_id)
+            self._write([(self.attempts, attempt_key(command), command_id)])
         return Receipt(command_id, first, self.position, refused=getattr(events[0], "refused", ()))
 
     def _earlier_outcome(self, request: Request) -> Receipt | Refused | None:
@@ -407,8 +407,7 @@ class Batch:
             self.rows[-1].rows.append(row)
         else:
             self.rows.append(NewRows(position, TAGS[type(event)], [row]))
-        for write in evolve(event, self.state, position):
-            self._write(*write)
+        self._write(evolve(event, self.state, position))
 
     def _record_quick(
         self, ids: Sequence[str], quick: QuickForecasts, remaining: _Remaining, outcomes: list[Receipt | Refused]
@@ -488,9 +487,10 @@ class Batch:
             numbers = Choices(question.outcomes) if question.kind == "multiple_choice" else None
         return _Taking(question.closed_at, self.state.standing_on(name), numbers)
 
-    def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        self._undo.append([(table, key, table.get(key, _MISSING))])
-        table[key] = value
+    def _write(self, writes: Sequence[Write]) -> None:
+        self._undo.append([(table, key, table.get(key, _MISSING)) for table, key, _ in writes])
+        for table, key, value in writes:
+            table[key] = value
 
 
 class _Taking(NamedTuple):

@@ -238,11 +238,20 @@ def _prices(value: Any, name: str) -> list[Any]:
 _QUOTES = _array(_prices)
 
 
-def _bet(value: Any, name: str) -> list[str]:
-    if type(value) is not Bet:
-        raise Refused("malformed", name, value, "not a bet")
-    texts = [values.check_text(getattr(value, part), f"{name}.{part}") for part in ("market_id", "side")]
-    return [*texts, _number(value.amount, f"{name}.amount")]
+def _bet_with(number: Convert) -> Convert:
+    """Return the function for a bet. number: that of its amount."""
+
+    def convert(value: Any, name: str) -> list[Any]:
+        if type(value) is not Bet:
+            raise Refused("malformed", name, value, "not a bet")
+        market = values.check_text(value.market_id, f"{name}.market_id")
+        side = values.check_text(value.side, f"{name}.side")
+        return [market, side, number(value.amount, f"{name}.amount")]
+
+    return convert
+
+
+_bet = _bet_with(_number)
 
 
 def _sale(value: Any, name: str) -> list[str]:
@@ -404,11 +413,10 @@ def _units(unit: int) -> Convert:
 
     def convert(value: Any, name: str) -> int | str:
         """Return the number in whole units; one that is out of range as its shortest text."""
-        number = values.read_decimal(value, name)
         try:
-            return values.read_fixed(number, unit, name, -_LARGEST_UNITS, _LARGEST_UNITS)
+            return values.read_fixed(value, unit, name, -_LARGEST_UNITS, _LARGEST_UNITS)
         except Refused:
-            return shortest_text(number)
+            return shortest_text(values.read_decimal(value, name))
 
     return convert
 
@@ -480,10 +488,6 @@ _NORMAL_QUOTES = prices_together(_array(_normal_prices), _id)
 SKIPPING = {_QUOTES: _array(or_as_given(_prices)), _NORMAL_QUOTES: _array(or_as_given(_normal_prices))}
 
 
-def _normal_bet(value: Any, name: str) -> list[Any]:
-    return [*_bet(value, name)[:2], _units(values.MONEY)(value.amount, f"{name}.amount")]
-
-
 def _normal_sale(value: Any, name: str) -> list[Any]:
     return [_sale(value, name)[0], _units(PERCENT)(value.percentage, f"{name}.percentage")]
 
@@ -513,7 +517,7 @@ _NORMAL_BY_NAME: dict[str, Convert] = {
     "points": normal_points,
     "forecasts": _or_none(_array(lambda value, name: _restated(value, name, NORMAL_FIELDS))),
     "quotes": _NORMAL_QUOTES,
-    "bets": _or_none(_array(_normal_bet)),
+    "bets": _or_none(_array(_bet_with(_units(values.MONEY)))),
     "sells": _or_none(_array(_normal_sale)),
     "action": _action,
     "record_trade.action": _checked(TradeAction),
