@@ -47,8 +47,8 @@ _QUOTE, _BACKSLASH, _ZERO, _SPACE, _DELETE = b'"\\0 \x7f'
 class ForecastRows(NamedTuple):
     """Forecasts of a probability, in log order; shape (n,) each.
 
-    at, recorded_at: µs. question, participant: ids in ASCII. yes, no: 1e-9. command_at, command_end, event_at: where in
-    the row the id of its command begins and ends, and its event begins.
+    at, recorded_at: µs. command_id, question, participant: ids in ASCII. yes, no: 1e-9. command_at, command_end,
+    event_at: where in the row the id of its command begins and ends, and its event begins.
     """
 
     position: _Integers
@@ -58,6 +58,7 @@ class ForecastRows(NamedTuple):
     participant: Sequence[bytes]
     yes: _Integers
     no: _Integers
+    command_id: NDArray[np.bytes_]
     command_at: _Integers
     command_end: _Integers
     event_at: _Integers
@@ -155,7 +156,7 @@ def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArr
         return read(*given)
 
     position, recorded_at = after_text(scan.number), after_text(scan.number)
-    command_at, _, command_end = after_text(scan.place), scan.text(), scan.place()
+    command_at, command_id, command_end = after_text(scan.place), scan.text(), scan.place()
     after_text(scan.text)  # the digest of the command
     after_text(scan.digest, digests[:-_DIGEST])
     event_at = scan.place() + len(EVENT)
@@ -163,7 +164,8 @@ def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArr
     yes, no = after_text(scan.number), after_text(scan.number)
     after_text(scan.digest, digests[_DIGEST:])
     plain = after_text(scan.end) & (position == np.arange(first, first + len(rows)))
-    columns = [position, recorded_at, at, question(), participant(), yes, no, command_at, command_end, event_at]
+    columns = [position, recorded_at, at, question().tolist(), participant().tolist(), yes, no]
+    columns += [command_id(), command_at, command_end, event_at]
     if not plain.all():
         columns = [
             column[plain] if isinstance(column, np.ndarray) else [*compress(column, plain.tolist())]
@@ -223,13 +225,13 @@ class _Scan:
         """Expect the digest of each row."""
         self._expect(expected, _DIGEST)
 
-    def text(self) -> Callable[[], list[bytes]]:
+    def text(self) -> Callable[[], NDArray[np.bytes_]]:
         """Pass over a text up to the next quotation mark; return a function that returns the texts."""
         signs = self._next(_ID)
         lengths = (signs == _QUOTE).argmax(axis=1)
         self._at = self._at + lengths
         most = max(int(lengths.max()), 1)
-        return lambda: (signs[:, :most] * _BEGINS[:, :most].take(lengths, axis=0)).view(f"S{most}").ravel().tolist()
+        return lambda: (signs[:, :most] * _BEGINS[:, :most].take(lengths, axis=0)).view(f"S{most}").ravel()
 
     def number(self) -> _Integers:
         """Read a number without a sign."""

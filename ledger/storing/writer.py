@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from threading import Lock
 from types import TracebackType
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
 MAX_TRIES = 10  # how often a batch is decided before it loses to a writer that takes no turns
 NO_END = 2**63 - 1  # a log position that no log reaches
+_FEW = 8  # pages; more are read as columns, which takes NumPy
 FAR_BEHIND = 500  # rows; a writer that is further behind reads them before its turn, not in it
 _logger = logging.getLogger(__name__)
 
@@ -418,8 +419,13 @@ class Ledger:
         """Apply the events that were appended since the last call, by any writer."""
         if source is self._store and self._kept == 0 and not self._known.head.position:
             self._begin()
-        for page in log.unseal_pages(source.pages(self._known.head.position), self._known.head):
+        pages = source.pages(self._known.head.position)
+        for page in log.unseal_pages(islice(pages, _FEW), self._known.head):
             self._known.apply(page)
+        if rows := next(pages, None):
+            from forecast_ledger.ledger.batching.read_pages import apply_pages  # noqa: PLC0415 - late: it imports NumPy
+
+            apply_pages(self._known, chain([rows], pages))
         if source is self._store:
             self._keep()
 
