@@ -352,7 +352,7 @@ def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write
     contest, completes = state.contests[event.contest], state.completes(event.contest, event.participant)
     return (
         (state.accounts, state.account_key(event.contest, event.participant), AccountState(event.amount)),
-        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + completes)),
+        (state.contests, event.contest, structs.replace(contest, enrolled=contest.enrolled + completes)),
     )
 
 
@@ -360,7 +360,7 @@ def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State,
     """Add cash to an account, or take it away."""
     key = state.account_key(event.contest, event.participant)
     account, cash = state.accounts[key], change_of(event).cash
-    account = account._replace(cash=account.cash + cash, deposited=account.deposited + max(cash, 0))
+    account = structs.replace(account, cash=account.cash + cash, deposited=account.deposited + max(cash, 0))
     return ((state.accounts, key, account),)
 
 
@@ -368,13 +368,13 @@ def position_ended(event: EndingEvent, state: State, position: int) -> tuple[Wri
     """End a position: settled, refunded or voided."""
     brought = change_of(event).cash
     held = state.positions[*state.account_key(event.contest, event.participant), event.position]
-    return _update_position(event, state, held._replace(ended=position, brought=brought), brought)
+    return _update_position(event, state, structs.replace(held, ended=position, brought=brought), brought)
 
 
 def settlement_reversed(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
     """Restore a position from before its end."""
     held = state.positions[*state.account_key(event.contest, event.participant), event.position]
-    return _update_position(event, state, held._replace(ended=0, brought=0), change_of(event).cash)
+    return _update_position(event, state, structs.replace(held, ended=0, brought=0), change_of(event).cash)
 
 
 def _update_position(
@@ -385,8 +385,8 @@ def _update_position(
     opened = (after.is_open() - before.is_open()) * state.completes(event.contest, event.participant)
     return (
         (state.positions, (*key, event.position), after),
-        (state.accounts, key, account._replace(cash=account.cash + brought)),
-        (state.contests, event.contest, contest._replace(open=contest.open + opened)),
+        (state.accounts, key, structs.replace(account, cash=account.cash + brought)),
+        (state.contests, event.contest, structs.replace(contest, open=contest.open + opened)),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.hints import nearest
@@ -214,7 +216,7 @@ def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[W
     opened = ContestState(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
     if event.starts_at is None:
         return ((state.contests, event.contest, opened),)
-    opened = opened._replace(starts_at=event.starts_at, series=event.series)
+    opened = structs.replace(opened, starts_at=event.starts_at, series=event.series)
     writes: tuple[Write, ...] = ((state.contests, event.contest, opened),)
     if event.rules.trading is None or event.rules.trading.cohorts == "none":
         return writes
@@ -252,7 +254,8 @@ def count_again(name: str, key: tuple[str, str], change: int, state: State) -> t
     if account is None or trading is None or trading.completed_by == "all" or not change:
         return ()
     held = sum(state.positions[*key, number].is_open() for number in range(1, account.positions + 1))
-    contest = contest._replace(
+    contest = structs.replace(
+        contest,
         enrolled=contest.enrolled + change,
         decided=contest.decided + change * (account.taken > 0),
         open=contest.open + change * held,
@@ -262,21 +265,21 @@ def count_again(name: str, key: tuple[str, str], change: int, state: State) -> t
 
 def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:
     """Mark the contest as finalized."""
-    return ((state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)),)
+    return ((state.contests, event.contest, structs.replace(state.contests[event.contest], finalized=True)),)
 
 
 def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ...]:
     """Add a prize to those paid by the contest and to the participant."""
     contest, key = state.contests[event.contest], (event.contest, event.participant)
     return (
-        (state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),
+        (state.contests, event.contest, structs.replace(contest, paid=contest.paid + event.amount)),
         (state.paid, key, state.paid.get(key, 0) + event.amount),
     )
 
 
 def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:
     """Raise ValueError unless the whole pool, in payable units, goes to participants who forecast in the contest."""
-    _, pool, unit, *_ = state.contests[contest]
+    pool, unit = state.contests[contest].pool, state.contests[contest].payable_unit
     questions = [question for contest_of, question in state.entries if contest_of == contest]
     strangers = {*prizes}
     for question in questions:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.accounts import trading_account
@@ -142,21 +144,21 @@ def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> t
     taken = event.action == "HOLD" or event.executed > 0
     key = state.account_key(event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
-    return _update_attempts(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
+    return _update_attempts(event, structs.replace(attempts, made=attempts.made + 1, taken=taken), state)
 
 
 def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
     """Count a malformed attempt."""
     key = state.account_key(event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
-    after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
+    after = structs.replace(attempts, made=attempts.made + 1, malformed=attempts.malformed + 1)
     return _update_attempts(event, after, state)
 
 
 def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
     """Mark the decision as taken."""
     attempts = state.attempts[*state.account_key(event.contest, event.participant), event.period]
-    return _update_attempts(event, attempts._replace(taken=True), state)
+    return _update_attempts(event, structs.replace(attempts, taken=True), state)
 
 
 def _update_attempts(
@@ -168,9 +170,9 @@ def _update_attempts(
     account = state.accounts[key]
     first = after.taken and not account.taken and state.completes(event.contest, event.participant)
     return (
-        (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
+        (state.accounts, key, structs.replace(account, decided_at=event.at, taken=account.taken + after.taken)),
         (state.attempts, (*key, event.period), after),
-        (state.contests, event.contest, contest._replace(decided=contest.decided + first)),
+        (state.contests, event.contest, structs.replace(contest, decided=contest.decided + first)),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import NEVER
 from forecast_ledger.ledger.model.events import AnyEvent, NumericRange, QuestionKind, QuestionResolved
@@ -65,7 +67,7 @@ class EntryState(NamedTuple):
     split: bool = False
 
 
-class ContestState(NamedTuple):
+class ContestState(Struct, frozen=True, array_like=True, gc=False):
     """The state of a contest; pool, payable_unit and paid, the prizes paid so far, in 1e-6 of its currency.
 
     Of a trading contest also: starts_at, µs; series, of which it is a cohort; enrolled, the number of participants;
@@ -89,10 +91,6 @@ class ContestState(NamedTuple):
         """Whether the whole pool is paid."""
         return self.paid >= self.pool > 0
 
-    def with_open(self, count: int) -> "ContestState":
-        """Return it with so many open positions, their number being its last field; `_replace` takes thrice as long."""
-        return ContestState(*self[:-1], count)
-
     def complete(self) -> bool:
         """Return whether every participant has taken a decision and no position is open."""
         return 0 < self.enrolled == self.decided and not self.open
@@ -103,7 +101,7 @@ class ContestState(NamedTuple):
         return self.complete() or (trading is not None and trading.recorded_trades and not self.open)
 
 
-class LastQuote(NamedTuple):
+class LastQuote(Struct, frozen=True, array_like=True, gc=False):
     """The last prices of a question, 1e-9 by outcome, and the log position of their event; bids, asks: () if none.
 
     bid_sizes, ask_sizes: the shares that can be sold and bought, 1e-6; () if the quote does not say.
@@ -118,7 +116,7 @@ class LastQuote(NamedTuple):
     ask_sizes: tuple[int | None, ...] = ()
 
 
-class AccountState(NamedTuple):
+class AccountState(Struct, frozen=True, array_like=True, gc=False):
     """The account of a participant in a trading contest.
 
     cash, 1e-6. positions: the number opened so far. bought: shares bought so far, 1e-6; of recorded trades, also those
@@ -134,7 +132,7 @@ class AccountState(NamedTuple):
     decided_at: int = -(2**63)
 
 
-class AttemptCounts(NamedTuple):
+class AttemptCounts(Struct, frozen=True, array_like=True, gc=False):
     """The attempts at one decision: how many, how many of them malformed, and whether it is taken."""
 
     made: int = 0
@@ -142,7 +140,7 @@ class AttemptCounts(NamedTuple):
     taken: bool = False
 
 
-class PositionState(NamedTuple):
+class PositionState(Struct, frozen=True, array_like=True, gc=False):
     """A position: the shares that are held, 1e-6, and their cost, 1e-6; below 0 if they are owed.
 
     share: the outcome, or ~outcome if they are against it. paid, received, fees: the sums of all its trades, 1e-6.

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
@@ -310,19 +312,17 @@ def after_trade(event: TradeEvent, account: AccountState, held: PositionState) -
     """Return an account and its position as a trade leaves them."""
     change, bought = change_of(event), account.bought + counted(event)
     paid_or_received = change.cash + change.fee
-    # field by field, which takes a third of the time of `_replace`
     return (
-        AccountState(account.cash + change.cash, max(account.positions, event.position), bought, *account[3:]),
-        PositionState(
-            held.question,
-            held.share,
-            held.shares + change.shares,
-            held.cost + change.cost,
-            held.paid - min(paid_or_received, 0),
-            held.received + max(paid_or_received, 0),
-            held.ended,
-            held.brought,
-            held.fees + change.fee,
+        structs.replace(
+            account, cash=account.cash + change.cash, positions=max(account.positions, event.position), bought=bought
+        ),
+        structs.replace(
+            held,
+            shares=held.shares + change.shares,
+            cost=held.cost + change.cost,
+            paid=held.paid - min(paid_or_received, 0),
+            received=held.received + max(paid_or_received, 0),
+            fees=held.fees + change.fee,
         ),
     )
 
@@ -337,7 +337,7 @@ def traded(event: TradeEvent, state: State, _: int) -> tuple[Write, ...]:
     opened = after.is_open() - held.is_open()
     writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, position_key, after))
     if opened and state.completes(event.contest, event.participant):
-        writes += ((state.contests, event.contest, contest.with_open(contest.open + opened)),)
+        writes += ((state.contests, event.contest, structs.replace(contest, open=contest.open + opened)),)
     if is_new:
         writes += _new_position(event, position_key, state)
     if isinstance(event, events.TradeRecorded):
