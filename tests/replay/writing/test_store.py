@@ -141,7 +141,7 @@ def test_one_statement_names_all_ledgers(tmp_path: Path, monkeypatch: pytest.Mon
         with Store.open(path) as again:
             said.clear()
             assert again._root.heads() == [("a", 1), ("b", 2), ("c", 1)]
-            assert ["SELECT" in line for line in said] == [False, True, False]  # in a transaction
+            assert ["SELECT" in line for line in said] == [False, False, True, False]  # the lock, and then it
             assert (again.names(), again._root.names(2)) == (["a", "b", "c"], ["a", "b"])
 
 
