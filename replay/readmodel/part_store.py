@@ -287,7 +287,9 @@ class Changes:
     def add(self, table: Layout, gone: list[StoredRow], come: list[StoredRow]) -> None:
         """Add rows that are gone, as they were, and rows that are new or have changed."""
         if (gone or come) and not table.name.startswith("_"):
-            vanished = {row[: table.key] for row in gone} - {row[: table.key] for row in come}
+            vanished = {row[: table.key] for row in gone}
+            if vanished:
+                vanished -= {row[: table.key] for row in come}
             self.rows += len(come) + len(vanished)
             self.tables.add(table.name)
             for index, (name, _) in enumerate(table.columns):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from hashlib import file_digest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -201,7 +202,9 @@ class SQLiteTables:
         return [row[: table.part] for row in self._connection.execute(query)]
 
     def insert(self, table: Layout, rows: list[StoredRow]) -> None:
-        values = [NULL if value is None else value for row in rows for value in row]
+        values = [*chain.from_iterable(rows)]
+        if values.count(None):  # in few tables
+            values = [NULL if value is None else value for value in values]
         insert_values(self._connection, table.name, len(table.columns), [values])
 
     def delete(self, table: Layout, keys: list[StoredRow]) -> None:
