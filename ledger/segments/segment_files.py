@@ -42,6 +42,7 @@ _NUMBERS = "numbers.list.element"
 _LOOK_AT = 1 << 14  # numbers
 _OF_IDS = frozenset({"question", "participant", "form", "type"})  # the columns of `_dictionaries`
 _NEWER = ("normal", "provenance")  # columns that files without such rows do not have, as before there were any
+_UNCOUNTED = frozenset({"command_id", "command", "position", "made", "form", "numbers", "until", *_NEWER})
 _FOOTERS = 1 << 10  # files whose footers are kept
 _THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
@@ -161,6 +162,39 @@ def _read_file(
         return table
 
 
+def counted_ends(counts: Any) -> list[Ends] | None:
+    """Return the least and the greatest question in each row group of forecasts, by the counts that a segment keeps.
+
+    They are those in the file if the counts are true, and its rows in order of ids, in row groups as we write them.
+    None if the counts are in another order, or if these are no counts.
+    """
+    if "rows" not in counts.schema.names:
+        return None
+    size = len(counts) - counts["question"].null_count
+    ids, ends = counts["question"].slice(0, size), np.cumsum(integers(counts["rows"])[:size])
+    if not size or ids.null_count or (np.diff(ends, prepend=0) <= 0).any():
+        return None
+    first = np.arange(0, ends[-1], _GROUP)
+    index = np.searchsorted(ends, [first, np.minimum(first + _GROUP, ends[-1]) - 1], "right")
+    return [(ids[least].as_py(), ids[greatest].as_py()) for least, greatest in index.T.tolist()]
+
+
+def check_counts(folder: Path, segment: Segment) -> None:
+    """Check that the counts of forecasts that a segment keeps, if it does, are true.
+
+    Raises Corrupt at its first log position.
+    """
+    if segment.counts is not UNSET:
+        counts = _read_file(folder, segment.counts, counts_schema(), segment.first)
+        _check_counts(segment, counts, read_table(folder, segment, "forecasts", without=_UNCOUNTED))
+
+
+def _check_counts(segment: Segment, counts: Any, forecasts: Any) -> None:
+    expected = count_forecasts(forecasts)
+    if expected is None or not expected.equals(counts):
+        raise _other_counts(segment)
+
+
 def check_statements(folder: Path, segment: Segment, columns: SegmentColumns) -> None:
     """Check that what the files of a segment state about their rows, for readers of Parquet, is true.
 
@@ -170,11 +204,9 @@ def check_statements(folder: Path, segment: Segment, columns: SegmentColumns) ->
     for entry, schema, table in zip(files, schemas(), columns, strict=True):
         _check_file(folder, entry, schema, segment.first, table)
     if segment.counts is not UNSET:
-        schema, expected = counts_schema(), count_forecasts(columns.forecasts)
-        counts = _read_file(folder, segment.counts, schema, segment.first)
-        _check_file(folder, segment.counts, schema, segment.first, counts)
-        if expected is None or not expected.equals(counts):
-            raise _other_counts(segment)
+        counts = _read_file(folder, segment.counts, counts_schema(), segment.first)
+        _check_file(folder, segment.counts, counts_schema(), segment.first, counts)
+        _check_counts(segment, counts, columns.forecasts)
 
 
 def read_checked(folder: Path, segment: Segment) -> SegmentColumns:
@@ -240,24 +272,27 @@ class RowGroup(NamedTuple):
         return self.table.filter(chosen(is_wanted[labelled(self.table["question"])[1]]))
 
 
-def read_forecasts(
+def read_forecasts(  # noqa: PLR0913 - what has a default is named
     folder: Path,
     segment: Segment,
     questions: Sequence[str] | None,
     *,
     without: Collection[str] = (),
     kept: dict[int, RowGroup] | None = None,
+    counted: list[Ends] | None = None,
 ) -> Any:
     """Return the forecasts of a segment on some questions, whose ids are in order, without the columns named.
 
     questions: None for all. Only row groups that can have such forecasts are read. kept: the last of them, for the next
-    call for the same segment and columns. Raises Corrupt: see `read_columns`.
+    call for the same segment and columns. counted: see `counted_ends`; if they are wrong, forecasts can be missing, so
+    that the caller counts those on all questions. Raises Corrupt: see `read_columns`.
     """
     schema, *_ = schemas()
     if questions is None:
         return _read_file(folder, segment.forecasts, schema, segment.first, without)
     with _reading(folder / segment.forecasts.name, segment.first):
-        numbers = [number for number, ends in enumerate(group_ends(folder, segment)) if _may_have(ends, questions)]
+        of_groups = enumerate(group_ends(folder, segment, counted))
+        numbers = [number for number, ends in of_groups if _may_have(ends, questions)]
     groups = {} if kept is None else kept
     missing = [number for number in numbers if number not in groups]
     if missing or not numbers:  # a file that seems to have no such forecasts is checked as well
@@ -295,11 +330,17 @@ def _sliced(table: Any, file: "_Opened", groups: Sequence[int]) -> Iterator[Any]
         yield table.slice(begin, end - begin)
 
 
-def group_ends(folder: Path, segment: Segment) -> list[Ends]:
-    """Return the least and the greatest question in each row group of the forecasts of a segment; they are kept."""
+def group_ends(folder: Path, segment: Segment, counted: list[Ends] | None = None) -> list[Ends]:
+    """Return the least and the greatest question in each row group of the forecasts of a segment; they are kept.
+
+    counted: see `counted_ends`; they are not read from the file if it has so many row groups.
+    """
     path = folder / segment.forecasts.name
     with _lock(path):
-        return _questions(path, segment.forecasts.sha256, _status(path))
+        key = path, segment.forecasts.sha256, _status(path)
+        if counted is not None and _metadata(*key)[0].num_row_groups == len(counted):
+            return counted
+        return _questions(*key)
 
 
 @contextmanager

@@ -60,12 +60,13 @@ _OF_EACH = 1 << 12  # forecasts of a task in each segment: fewer are a small par
 class Task(NamedTuple):
     """Some questions, by code, the facts about them, and the forecasts on them that are not in segments.
 
-    The questions of `facts` and `unsealed` are numbered from 0.
+    The questions of `facts` and `unsealed` are numbered from 0. sealed: how many forecasts are in segments.
     """
 
     questions: Int64Array
     facts: QuestionFacts
     unsealed: list[ForecastPage]
+    sealed: int
 
 
 class Shared(NamedTuple):
@@ -83,7 +84,8 @@ class Shared(NamedTuple):
     def score(self, task: Task) -> QuestionPart:
         """Return the part of a task's questions. Raises Corrupt, Unavailable."""
         facts = with_questions(self.facts, task.facts)
-        forecasts = read_forecasts_on(facts, self.sealed, np.arange(len(facts.questions)), task.unsealed)
+        every = np.arange(len(facts.questions))
+        forecasts = read_forecasts_on(facts, self.sealed, every, task.unsealed, task.sealed)
         return score(replace(facts, held=forecasts), self.wanted).numbered(task.questions)
 
 
@@ -130,7 +132,7 @@ class Tasks:
         facts: FactsByQuestion | None = None,
     ) -> None:
         """contest: the only one in which the questions are scored. facts: those of the log, if they are at hand."""
-        self._parts, self._contest = parts, contest
+        self._parts, self._contest, self._counts = parts, contest, frame.frame.counts
         self._facts = FactsByQuestion(frame.frame.facts) if facts is None else facts
         self._unsealed = _unsealed_forecasts(frame, parts)
 
@@ -138,8 +140,9 @@ class Tasks:
         return len(self._parts)
 
     def __getitem__(self, number: int) -> Task:
-        part = self._parts[number]
-        return Task(part, self._facts.on(part.tolist(), self._contest), self._unsealed(number))
+        part, unsealed = self._parts[number], self._unsealed(number)
+        sealed = int(self._counts[part].sum()) - sum(len(page.position) for page in unsealed)
+        return Task(part, self._facts.on(part.tolist(), self._contest), unsealed, sealed)
 
     def __iter__(self) -> Iterator[Task]:
         return map(self.__getitem__, range(len(self)))
@@ -472,6 +475,8 @@ class InParts(Projections):
     def _by_question(self, name: str) -> Iterator[Table]:
         """Yield a table some questions at a time; if its key begins with the contest, contest after contest."""
         facts, shared = self._frame.frame.facts, shared_by_tasks(self._frame, frozenset({name}))
+        # That counts are true is known from the number of all forecasts, and a contest may have some of the questions.
+        shared = shared._replace(sealed=shared.sealed._replace(counted=None))
         by_question = FactsByQuestion(facts)
         yield self.as_table(name, score(shared.facts, shared.wanted).tables[name])
         # The parts of a score on a question are fewer than its forecasts squared.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.segments.arrow_arrays import compute_functions
-from forecast_ledger.ledger.segments.segment_files import KeptGroups, group_ends, read_forecasts
+from forecast_ledger.ledger.segments.segment_files import Ends, KeptGroups, check_counts, group_ends, read_forecasts
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.projections.core.arrays import Int64Array
@@ -19,7 +19,8 @@ class SealedForecasts(NamedTuple):
     """The forecasts in segments up to a log position, which any process that has the folder can read.
 
     unread: columns that are not needed; of those of `Forecasts`, it may have `recorded_at`, which then means nothing.
-    kept: row groups that were read for some questions, which those that follow are read from, too.
+    kept: row groups that were read for some questions, which those that follow are read from, too. counted: by the
+    first log position of a segment, its `counted_ends`; until they are found to be wrong.
     """
 
     folder: Path
@@ -27,6 +28,7 @@ class SealedForecasts(NamedTuple):
     as_of: int
     unread: frozenset[str] = _UNREAD
     kept: KeptGroups | None = None
+    counted: dict[int, list[Ends]] | None = None
 
     def for_tasks(self, *, is_read: bool) -> "SealedForecasts":
         """Return them for tasks that follow each other. is_read: a result depends on when forecasts were recorded."""
@@ -37,19 +39,38 @@ class SealedForecasts(NamedTuple):
         for each other there.
         """
         for segment in reversed(self.segments):
-            group_ends(self.folder, segment)
+            group_ends(self.folder, segment, (self.counted or {}).get(segment.first))
 
-    def on(self, questions: list[str] | None) -> list[Any]:
-        """Return the forecasts of each segment on some questions, by id; None for all. Raises Corrupt, Unavailable."""
+    def on(self, questions: list[str] | None, count: int | None = None) -> list[Any]:
+        """Return the forecasts of each segment on some questions, by id; None for all.
+
+        count: of these forecasts, as counts have it; without it, counts are not used. Raises Corrupt (also if there are
+        not so many, and the counts of a segment are not true), Unavailable.
+        """
+        counted = self.counted if self.counted and count is not None else {}
         wanted = None if questions is None else sorted(questions)
         with closing((self.kept or KeptGroups()).in_turn(self.segments)) as turns:
             tables = [
-                read_forecasts(self.folder, segment, wanted, without=self.unread, kept=kept) for segment, kept in turns
+                read_forecasts(
+                    self.folder,
+                    segment,
+                    wanted,
+                    without=self.unread,
+                    kept=kept,
+                    counted=counted.get(segment.first),
+                )
+                for segment, kept in turns
             ]
-        return [
+        tables = [
             table if segment.last <= self.as_of else table.filter(compute_functions().field("position") <= self.as_of)
             for segment, table in zip(self.segments, tables, strict=True)
         ]
+        if counted and sum(map(len, tables)) != count:
+            for segment in self.segments:
+                check_counts(self.folder, segment)
+            counted.clear()  # the counts are true, and rows in another order than theirs
+            return self.on(questions)
+        return tables
 
 
 class LogFrame(NamedTuple):
@@ -67,12 +88,16 @@ class LogFrame(NamedTuple):
 
 
 def read_forecasts_on(
-    facts: Facts, sealed: SealedForecasts, questions: Int64Array, unsealed: list[ForecastPage]
+    facts: Facts,
+    sealed: SealedForecasts,
+    questions: Int64Array,
+    unsealed: list[ForecastPage],
+    count: int | None = None,
 ) -> Forecasts:
     """Return the checked forecasts on some questions, by code: those in segments, and the unsealed ones.
 
-    facts: of the log, with or without forecasts. All that this takes can be pickled. Raises Corrupt (one does not fit
-    its question, or a file is not as its segment states), Unavailable (no pyarrow).
+    facts: of the log, with or without forecasts. count: see `SealedForecasts.on`. All that this takes can be pickled.
+    Raises Corrupt (one does not fit its question, or a file is not as its segment states), Unavailable (no pyarrow).
     """
     names = [facts.questions[code].question for code in questions.tolist()]
-    return forecasts_on(facts, sealed.on(names), unsealed)
+    return forecasts_on(facts, sealed.on(names, count), unsealed)

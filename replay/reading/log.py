@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.plain_rows import unseal_columns
 from forecast_ledger.ledger.segments.arrow_arrays import give_back_memory, pyarrow
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_files import Ends, counted_ends
 from forecast_ledger.ledger.segments.segment_manifest import Segment
 from forecast_ledger.ledger.storing.sealed_log import UNREAD, SealedLog, SealedPart
 from forecast_ledger.ledger.storing.stored_log import StoredLog, has_segments_beside, is_folder, segments_beside
@@ -140,17 +141,20 @@ class LogParts(NamedTuple):
 
         Forecasts that are not in segments are in memory. Raises Refused: they need more memory, in bytes.
         """
-        read = list[Segment]()
+        read, counted = list[Segment](), dict[int, list[Ends]]()
 
         def columns() -> Iterator[tuple[SegmentColumns, Checkpoint]]:
             for part in self.segments:
                 read.append(part.segment)
+                if (ends := counted_ends(part.columns.forecasts)) is not None:
+                    counted[part.segment.first] = ends
                 yield part.columns, part.end
 
         frame = frame_of_segments(columns(), _within(memory, self.columns or self.pages))
         if read:
             give_back_memory()
-        return LogFrame(frame, SealedForecasts(self.folder, tuple(read), frame.facts.as_of))
+        sealed = SealedForecasts(self.folder, tuple(read), frame.facts.as_of, counted=counted)
+        return LogFrame(frame, sealed)
 
 
 def _within(memory: int | None, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

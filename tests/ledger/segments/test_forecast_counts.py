@@ -15,10 +15,10 @@ from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.events import Attestation
-from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import write_table
+from forecast_ledger.ledger.segments.segment_files import counted_ends, group_ends, read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     Segment,
@@ -28,10 +28,12 @@ from forecast_ledger.ledger.segments.segment_manifest import (
 )
 from forecast_ledger.projections.facts import from_segments
 from forecast_ledger.replay.audit.verify import run_checks
+from forecast_ledger.replay.engines import log_frame
+from forecast_ledger.replay.engines.engines import InParts, divided
 from forecast_ledger.replay.reading import log as reading
 from forecast_ledger.replay.reading.log import Cut, Log, Trust, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
-from tests.ledger.segments.test_segment_files import columns_of
+from tests.ledger.segments.test_segment_files import columns_of, segment_of
 from tests.support.given import contest, day, forecast, micros, opened, withdrawal
 from tests.support.logs import commands_of, log_fixture, rows, written
 
@@ -73,16 +75,22 @@ def counts_in(folder: Path, segment: Segment) -> list[dict[str, Any]]:
 
 def listed(folder: Path, number: int, counts: list[dict[str, Any]] | None) -> int:
     """List other counts of a segment, or none; return its first log position."""
+    entry = None if counts is None else pa.Table.from_pylist(counts, schema=counts_schema())
+    return listed_file(folder, number, "counts", entry)
+
+
+def listed_file(folder: Path, number: int, kind: str, table: Any) -> int:
+    """List another file of a segment, or none; return its first log position."""
     manifest = read_manifest(folder)
     segments = [*manifest.segments]
     segment = segments[number]
     entry: Any = UNSET
-    if counts is not None:
-        name = segment.forecasts.name.replace("forecasts", "counts")
+    if table is not None:
+        name = segment.forecasts.name.replace("forecasts", kind)
         (folder / name).unlink(missing_ok=True)
-        write_table(folder / name, pa.Table.from_pylist(counts, schema=counts_schema()))
-        entry = describe_file(folder / name, len(counts))
-    segments[number] = replace(segment, counts=entry)
+        write_table(folder / name, table)
+        entry = describe_file(folder / name, len(table))
+    segments[number] = replace(segment, **{kind: entry})
     forged = SegmentManifest(manifest.ledger)
     for each in segments:
         forged = forged.with_segment(each)
@@ -244,3 +252,57 @@ def test_counts_without_questions_of_a_log_without_questions_are_none(tmp_path: 
     row = {"question": None, "participant": "zoe", "rows": 0, "claimed_at": instant, "recorded_at": instant}
     listed(tmp_path / "segments", 0, [row])
     assert Log(WithSegments(tmp_path / "segments", trust="files")).frame(Cut(None)).frame.counts.tolist() == []
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 7, 1 << 14])
+def test_the_row_groups_of_questions_follow_from_their_counts(
+    group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the file has them: of questions with 3, 1, 2, 7 and 2 forecasts, in groups of so many rows."""
+    monkeypatch.setattr(segment_files, "_GROUP", group)
+    made = {"qa": "abc", "qb": "a", "qc": "ab", "qd": "abcdefg", "qe": "ac"}
+    said = [forecast(question, participant=who) for question, people in made.items() for who in people]
+    columns = columns_of([*map(opened, made), *said])
+    counts = count_forecasts(columns.forecasts)
+    ids = [question for question, people in made.items() for _ in people]
+    groups = [ids[begin : begin + group] for begin in range(0, len(ids), group)]
+    assert counted_ends(counts) == [(each[0], each[-1]) for each in groups]
+    assert counted_ends(counts) == group_ends(tmp_path, segment_of(tmp_path, columns))
+    assert counted_ends(columns.forecasts) is None
+    assert counted_ends(counts.take([*range(1, len(counts)), 0])) is None
+    assert counted_ends(counts.slice(5)) is None
+    none = counts.set_column(2, "rows", pa.array([0, *counts["rows"].to_pylist()[1:]]))
+    assert counted_ends(none) is None
+
+
+@pytest.mark.parametrize("forged", [moved, lambda counts: counts.reverse()])
+def test_counts_that_lie_are_found_by_the_forecasts_that_are_read(folder: Path, forged: Change) -> None:
+    """Where files are trusted, row groups are chosen by counts; tables of which a part is read do not use them."""
+    counts = counts_in(folder, read_manifest(folder).segments[1])
+    expected = replay(folder, trust="files").projections.table("scores").digest()
+    frame = Log(WithSegments(folder, trust="files")).frame(Cut(None))
+    assert divided(frame, "local", ["scores"], 1).table("scores").digest() == expected
+    forged(counts)
+    first = listed(folder, 1, counts)
+    frame = Log(WithSegments(folder, trust="files")).frame(Cut(None))
+    found = InParts(frame, "local", ["scores"], 1).parts("scores")
+    assert (sum(map(len, found)), found.digest) == (found.rows, expected)
+    if forged is moved:
+        with pytest.raises(Corrupt, match="counts of the segment are not those of its forecasts") as corrupt:
+            divided(frame, "local", ["scores"], 1)
+        assert corrupt.value.position == first
+
+
+def test_forecasts_in_another_order_than_their_counts_are_found(
+    folder: Path, right: dict[str, TableSummary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another program may write them: the counts are found to be true, once, and the file is read for the ids."""
+    monkeypatch.setattr(segment_files, "_GROUP", 1)
+    for number in (1, 2):
+        forecasts = read_columns(folder, read_manifest(folder).segments[number]).forecasts
+        listed_file(folder, number, "forecasts", forecasts.take([*reversed(range(len(forecasts)))]))
+    checked = list[int]()
+    monkeypatch.setattr(log_frame, "check_counts", lambda _, segment: checked.append(segment.first))
+    projections = divided(Log(WithSegments(folder, trust="files")).frame(Cut(None)), "local", TABLES, 1)
+    assert summarize_parts(projections, TABLES) == right
+    assert checked == [segment.first for segment in read_manifest(folder).segments]
