@@ -7,7 +7,9 @@ if it is against it. Its event has the outcome, and `against`.
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
@@ -71,7 +73,7 @@ EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVo
 CashEvent = events.CashGranted | events.CashDeposited | events.CashWithdrawn
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True, gc=False):
     """The amounts that one event adds to an account and to a position, 1e-6; below 0 if it takes away.
 
     shares, cost: of the position; 0 for one that is reversed, which gets back what it had. fee: the part of the cash

@@ -7,6 +7,8 @@ does not exist raises KeyError.
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import structs
+
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.answers import exact_share
@@ -168,7 +170,7 @@ def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> 
     holding, end = _holding(facts, event), facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
     facts.books.progress(event.contest).count_positions(holding.is_open() * _completes(facts, event), event.at)
-    change = change_of(event)._replace(shares=-end.shares, cost=-end.cost, fee=-end.fee)
+    change = structs.replace(change_of(event), shares=-end.shares, cost=-end.cost, fee=-end.fee)
     facts.books.enter(position, event, change, MovedShares(holding.question, holding.share, event.position, end.price))
 
 

@@ -213,7 +213,8 @@ class Books:
         account = self.accounts[key]
         account.counts_from = max(account.counts_from, event.at, known_from)
         counts_from, kind = account.counts_from, change.kind
-        movement = Movement(position, counts_from, key, kind, *shares[:3], *change[1:4], shares.price, change.fee)
+        added = change.cash, change.shares, change.cost
+        movement = Movement(position, counts_from, key, kind, *shares[:3], *added, shares.price, change.fee)
         account.cash += movement.cash
         account.realised += movement.realised
         account.fees += movement.fee
