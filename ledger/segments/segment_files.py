@@ -303,15 +303,15 @@ def read_forecasts(  # noqa: PLR0913 - what has a default is named
         del groups[number]
     wanted = {*questions}
     tables = [group.on(questions, wanted) for group in read]
-    tables[:-1] = map(_copied, tables[:-1])  # so that memory does not hold row groups that are not kept
+    tables[:-1] = map(_apart, tables[:-1], read)  # so that memory does not hold row groups that are not kept
     if not tables:
         tables = [no_rows(pyarrow().schema([field for field in schema if field.name not in without]))]
     return pyarrow().concat_tables(tables)
 
 
-def _copied(table: Any) -> Any:
-    """Return a copy of a part of a table."""
-    if not len(table):  # it may have no chunk
+def _apart(table: Any, group: RowGroup) -> Any:
+    """Return a copy of a part of a row group, or all of it."""
+    if len(table) in {0, len(group.table)}:  # what has no rows may have no chunk
         return table
     columns = [pyarrow().concat_arrays(column.chunks) for column in table.columns]
     return pyarrow().Table.from_arrays(columns, schema=table.schema)

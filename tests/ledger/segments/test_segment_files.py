@@ -140,16 +140,16 @@ def test_rows_in_any_order_are_found_by_their_questions(
         assert read_forecasts(tmp_path, segment, asked).to_pylist() == [row for row in rows if row["question"] in asked]
 
 
-def test_rows_of_a_row_group_that_is_not_kept_are_a_copy(tmp_path: Path) -> None:
-    """Memory then holds no other rows of this group."""
-    columns = columns_of(
-        [opened("qa"), opened("qb"), *(forecast(q, participant=p) for q in ("qa", "qb") for p in "ab")]
-    )
-    segment, kept = segment_of(tmp_path, columns), dict[int, RowGroup]()
+def test_a_part_of_a_row_group_that_is_not_kept_is_a_copy(tmp_path: Path) -> None:
+    """Memory then holds no other rows of this group. All of a group is no copy."""
+    people = {"q": "a", "qa": "ab", "qb": "ab"}
+    said = [forecast(q, participant=p) for q in people for p in people[q]]
+    segment, kept = segment_of(tmp_path, columns_of([*map(opened, people), *said])), dict[int, RowGroup]()
     found = read_forecasts(tmp_path, segment, ["qa", "qb"], kept=kept)
-    assert (found["question"].to_pylist(), [*kept]) == (["qa", "qa", "qb", "qb"], [1])
-    copy, _ = found["position"].chunks
-    assert copy.get_total_buffer_size() == 2 * 8
+    assert (found["question"].to_pylist(), [*kept]) == (["qa", "qa", "qb", "qb"], [2])
+    part, whole, _ = found["position"].chunks
+    assert part.get_total_buffer_size() == 8
+    assert whole.get_total_buffer_size() == len(said) * 8
 
 
 @pytest.mark.parametrize("asked", [[], ["qa"], ["zz"]])
