@@ -5,7 +5,7 @@ is decoded. So whatever is read as columns, the decoder would read, too, and wou
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, compress, pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -31,6 +31,7 @@ from forecast_ledger.ledger.model.log import (
 
 _Bytes = NDArray[np.uint8]
 _Integers = NDArray[np.int64]
+_Texts = NDArray[np.bytes_]
 _TOGETHER = 8  # pages
 _BYTES = 8 * 2**20  # of rows read ahead; more are no forecasts of a probability
 _ENOUGH = 256  # rows: fewer are decoded in less time
@@ -62,6 +63,19 @@ class ForecastRows(NamedTuple):
     command_at: _Integers
     command_end: _Integers
     event_at: _Integers
+
+
+class ScannedRows(NamedTuple):
+    """Consecutive rows, of which the plain ones are read as columns.
+
+    digests: that before the first row, and the computed one of each. is_plain: shape (n,), of which rows `forecasts`
+    are; the digests that they state are right, too. commands: returns the fingerprints of their commands, in ASCII.
+    """
+
+    digests: list[str]
+    is_plain: NDArray[np.bool_]
+    forecasts: ForecastRows
+    commands: Callable[[], _Texts]
 
 
 class ReadPage(Sequence[Recorded]):
@@ -122,8 +136,7 @@ def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START)
 def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage] | None:
     """Return pages that were checked; None if they have few plain rows, or a row is damaged."""
     rows = [*chain(*group)]
-    digests = [before.digest, *compute_digests(rows)]
-    is_plain, forecasts = _forecasts(rows, before.position + 1, "".join(digests).encode())
+    digests, is_plain, forecasts, _ = scan_rows(rows, before)
     if _SHARE * np.count_nonzero(is_plain) < len(rows):
         return None
     others = np.flatnonzero(~is_plain).tolist()
@@ -143,13 +156,11 @@ def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage
     return read
 
 
-def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArray[np.bool_], ForecastRows]:
-    """Return whether each row is a forecast of a probability that follows the one before, and these forecasts.
-
-    first: the log position of the first row. digests: that before the first row, and those of the rows.
-    """
+def scan_rows(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
+    """Read consecutive rows, at least one, as columns: those that are plain and follow the row before them."""
+    computed = [before.digest, *compute_digests(rows)]
     texts = iter(_texts_between(IMPORTED if IMPORTED.encode() in rows[0] else ""))
-    scan = _Scan(rows)
+    scan, digests, first = _Scan(rows), "".join(computed).encode(), before.position + 1
 
     def after_text(read: Callable[..., Any], *given: bytes) -> Any:
         scan.skip(next(texts))
@@ -157,21 +168,27 @@ def _forecasts(rows: Sequence[bytes], first: int, digests: bytes) -> tuple[NDArr
 
     position, recorded_at = after_text(scan.number), after_text(scan.number)
     command_at, command_id, command_end = after_text(scan.place), scan.text(), scan.place()
-    after_text(scan.text)  # the digest of the command
+    command = after_text(scan.text)
     after_text(scan.digest, digests[:-_DIGEST])
     event_at = scan.place() + len(EVENT)
     at, question, participant = after_text(scan.number), after_text(scan.text), after_text(scan.text)
     yes, no = after_text(scan.number), after_text(scan.number)
     after_text(scan.digest, digests[_DIGEST:])
     plain = after_text(scan.end) & (position == np.arange(first, first + len(rows)))
-    columns = [position, recorded_at, at, question().tolist(), participant().tolist(), yes, no]
-    columns += [command_id(), command_at, command_end, event_at]
-    if not plain.all():
-        columns = [
-            column[plain] if isinstance(column, np.ndarray) else [*compress(column, plain.tolist())]
-            for column in columns
-        ]
-    return plain, ForecastRows(*columns)
+    chosen = slice(None) if plain.all() else plain
+    ids = (text()[chosen].tolist() for text in (question, participant))
+    others = (each[chosen] for each in (yes, no, command_id(), command_at, command_end, event_at))
+    forecasts = ForecastRows(*(each[chosen] for each in (position, recorded_at, at)), *ids, *others)
+    return ScannedRows(computed, plain, forecasts, lambda: command()[chosen])
+
+
+def unscanned(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
+    """Return consecutive rows of which none is read as columns."""
+    numbers, texts = np.zeros(0, np.int64), np.zeros(0, "S1")
+    three = numbers, numbers, numbers
+    forecasts = ForecastRows(*three, [], [], numbers, numbers, texts, *three)
+    digests = [before.digest, *compute_digests(rows)]
+    return ScannedRows(digests, np.zeros(len(rows), bool), forecasts, lambda: texts)
 
 
 def _texts_between(imported: str) -> list[bytes]:
@@ -225,7 +242,7 @@ class _Scan:
         """Expect the digest of each row."""
         self._expect(expected, _DIGEST)
 
-    def text(self) -> Callable[[], NDArray[np.bytes_]]:
+    def text(self) -> Callable[[], _Texts]:
         """Pass over a text up to the next quotation mark; return a function that returns the texts."""
         signs = self._next(_ID)
         lengths = (signs == _QUOTE).argmax(axis=1)

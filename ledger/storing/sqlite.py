@@ -95,6 +95,8 @@ class SQLite(Rows):
         which = "topic IN (SELECT value FROM json_each(?)) AND originator_version <= ? ORDER BY originator_version"
         with self._files.reading() as cursor:
             rows = _fetch(cursor, _ROWS + which, (self._name, json.dumps([*tags]), end))
+        if any(type(row) is not bytes for _, row in rows):  # whoever reads these rows says so
+            return None
         return [event_text(row.decode()) for _, row in rows]
 
     def newest(self) -> int:

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition, Lock
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import unquote
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Unavailable, installing
@@ -189,7 +189,7 @@ class StoredLog:
         while after < end:
             with self._in_use(after):
                 typed = self._rows.select_typed(after, min(limit, end - after))
-                rows = _states(after, [row[:2] for row in typed] or self._missed(after, limit))
+                rows = _states(after, typed or self._missed(after, limit))
             if not rows:
                 return
             yield rows, [row[2] for row in typed[: len(rows)]]
@@ -316,18 +316,21 @@ def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> I
         after += len(rows)
 
 
-def _states(after: int, rows: StoredRows) -> list[bytes]:
-    """Return the bytes of the rows, up to the first gap. Raises Corrupt: position after + 1 is missing."""
-    positions, states = zip(*rows, strict=True) if rows else ((), ())
+def _states(after: int, rows: Sequence[tuple[Any, ...]]) -> list[bytes]:
+    """Return the bytes of the rows, up to the first gap. Raises Corrupt: position after + 1 is missing.
+
+    rows: the log position of each, its bytes, and perhaps more.
+    """
+    positions, states, *_ = zip(*rows, strict=True) if rows else ((), ())
     if positions == (*range(after + 1, after + 1 + len(rows)),) and {*map(type, states)} <= {bytes}:
         return [*states]
-    for index, (position, _) in enumerate(rows):
+    for index, (position, *_) in enumerate(rows):
         if position != after + 1 + index:
             if not index:
                 raise Corrupt(after + 1, _misplaced(after + 1, position), "positions")
             rows = rows[:index]
             break
-    return [_checked(position, state) for position, state in rows]
+    return [_checked(position, state) for position, state, *_ in rows]
 
 
 def _misplaced(expected: int, actual: object) -> str:

@@ -133,7 +133,9 @@ def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
     facts.as_of = page[-1].position
     facts.books.clock = max(facts.books.clock, int(made.at.max(initial=0)), *[row.event.at for row in page.others])
     try:
-        columns = _columns_of_rows(facts, made)
+        question = facts.question_codes.of_bytes(made.question, facts.question_codes.codes.__getitem__)
+        participant = facts.participant_codes.of_bytes(made.participant, facts.participant_codes.add)
+        columns = columns_of_rows(made, question, participant)
         further = [row for row in page.others if type(row.event) in _FORECASTS]
         if further:
             both = zip(columns, forecast_columns(facts, further), strict=True)
@@ -143,15 +145,15 @@ def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
     return columns
 
 
-def _columns_of_rows(facts: Facts, made: ForecastRows) -> ForecastPage:
-    """Return forecasts of a probability as columns. Raises KeyError: a question was not opened."""
+def columns_of_rows(made: ForecastRows, question: Int64Array, participant: Int64Array) -> ForecastPage:
+    """Return forecasts of a probability as columns. question, participant: their codes, shape (n,)."""
     one = np.ones_like(made.at)
     return ForecastPage(
         made.position,
         made.at,
         made.recorded_at,
-        facts.question_codes.of_bytes(made.question, facts.question_codes.codes.__getitem__),
-        facts.participant_codes.of_bytes(made.participant, facts.participant_codes.add),
+        question,
+        participant,
         one,
         np.full_like(one, NEVER),
         2 * one,

@@ -39,14 +39,15 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_lengths, run_starts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import file_columns, file_page
-from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader, checked_rows
+from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader
 from forecast_ledger.replay.checking.row_checker import RowChecker
+from forecast_ledger.replay.checking.row_parts import checked_rows
 from forecast_ledger.replay.checking.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
-LEAST = 1 << 12  # rows from which on it is worth checking columns before rows are read
+LEAST = 1 << 12  # rows from which on it is worth checking columns before each row is read by itself
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
 _LATE = 16  # the files are checked before the last part in so many for each other process: this one still decides then
 _UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
@@ -107,12 +108,12 @@ def verified_beginning(
 ) -> Beginning | None:
     """Verify a log up to its present end by a process for each processor; by this one alone, unless side_by_side.
 
-    None if anything is in doubt, if the log is short or read up to a cut, if others cannot read it, or if there is one
-    process, unless the log is in segments, whose columns are quicker to check. files: check the store's own files.
+    None if anything is in doubt, if the log is short or read up to a cut, or if others cannot read it.
+    files: check the store's own files.
     """
     end = store.newest() if source.as_of is None else 0
     processes = processors() if side_by_side and end >= MANY else 1
-    if end < LEAST or (processes == 1 and not is_folder(source.location)):
+    if end < LEAST:
         return None
     try:
         events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)

@@ -10,7 +10,7 @@ import pytest
 from forecast_ledger.ledger.auditing import taken_forecasts
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.replay.audit import verify
-from forecast_ledger.replay.checking import side_by_side
+from forecast_ledger.replay.checking import row_parts, side_by_side
 from forecast_ledger.replay.checking.side_by_side import Beginning, verified_beginning
 
 
@@ -52,6 +52,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
     monkeypatch.setattr(side_by_side, "LEAST", 1)
     monkeypatch.setattr(side_by_side, "PART", 7)
     monkeypatch.setattr(StoredLog, "pages_with_types", partialmethod(StoredLog.pages_with_types, 3))
+    monkeypatch.setattr(row_parts, "_TOGETHER", 4)
     monkeypatch.setattr(taken_forecasts, "_FEW", 2)  # so that forecasts are taken row by row, and as columns
     monkeypatch.setattr(taken_forecasts, "_OF_EACH", 1)
     return found

@@ -114,10 +114,10 @@ def test_what_is_appended_meanwhile_is_verified_too(
 
 
 @pytest.mark.parametrize(("least", "expected"), [(26, [0, 7, 14, 21]), (27, [])])
-def test_segments_are_checked_by_their_columns_in_python_too(
+def test_logs_are_checked_by_their_columns_in_python_too(
     least: int, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process, and unless there are few rows; of an SQLite file every row is read."""
+    """In this process, and unless there are few rows; an SQLite file and segments."""
     path, checked = written(tmp_path / "log.db", FORECASTS), list[int]()
 
     def noted(reader: Reader, after: int, end: int) -> CheckedPart | None:
@@ -127,10 +127,9 @@ def test_segments_are_checked_by_their_columns_in_python_too(
     monkeypatch.setattr(side_by_side, "LEAST", least)
     monkeypatch.setattr(side_by_side, "PART", 7)
     monkeypatch.setattr(side_by_side, "check_part", noted)
-    head = verify.verify(path)
-    assert not checked
-    assert verify.verify(in_segments(path, tmp_path / "s", 100)) == head
-    assert checked == expected
+    heads = [verify.verify(location) for location in (path, in_segments(path, tmp_path / "s", 100))]
+    assert heads[0] == heads[1] == run_checks(Log(path, as_of=26)).head
+    assert checked == 2 * expected
 
 
 def test_a_cut_and_a_short_log_are_verified_alone(
@@ -185,12 +184,23 @@ def answered(rows: list[Recorded], place: int) -> list[Recorded]:
     return [*rows[:place], answer, *rows[place:]]
 
 
-def told(**fields: Any) -> Change:
-    """A forecast that says something else, and whose command is known to have said it."""
+_NAMED = ("question", "participant")
+
+
+def _json(name: str) -> str:
+    """An id as JSON."""
+    return json.encode(name).decode()
+
+
+def told(*, unnamed: str = "", **fields: Any) -> Change:
+    """A forecast that says something else, and whose command is known to have said it.
+
+    unnamed: the field whose id the digest of the command leaves out.
+    """
 
     def change(rows: list[Recorded], place: int) -> list[Recorded]:
         event: Any = structs.replace(rows[place].event, **fields)
-        question, participant = ([json.encode(name).decode()] for name in (event.question, event.participant))
+        question, participant = (["" if name == unnamed else _json(getattr(event, name))] for name in _NAMED)
         [digest] = log.fingerprints(forecast_contents(question, participant, [event.at], [event.probabilities[0]]))
         return changed(command=digest, event=fields)(rows, place)
 
@@ -214,6 +224,8 @@ CHANGES: dict[str, Change] = {
     "another number, as told": told(probabilities=(10**8, 9 * 10**8)),
     "before the calendar, as told": told(at=-(2**62), participant="dan"),
     "a participant that is none, as told": told(participant=""),
+    "a participant that is none, left out": told(participant="", unnamed="participant"),
+    "a question that is none, left out": told(question="snow", unnamed="question"),
     "another question": changed(event={"question": "snow"}),
     "another participant": changed(event={"participant": "dan"}),
     "a participant that is none": changed(event={"participant": ""}),
@@ -581,6 +593,15 @@ def edit(path: Path | str, change: Edit, place: int) -> None:
     """Change a row of a file."""
     with closing(sqlite3.connect(path)) as file, file:
         change(file, place)
+
+
+def test_a_question_whose_row_is_a_text_is_found(tmp_path: Path, begun: list[Beginning | None]) -> None:
+    """The questions are read before the rows are, from which the verdict comes."""
+    path = written(tmp_path / "log.db", FORECASTS)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE stored_events SET state = 'text' WHERE originator_version = 1")
+    assert not same(path)
+    assert begun == [None]
 
 
 forecasts = log_fixture(FORECASTS, "module")
