@@ -60,17 +60,20 @@ class TakenIds:
     """The ids of forecasts that were taken as columns. Until they are checked, they seem to be none."""
 
     def __init__(self) -> None:
-        self._taken, self._hashes = list[tuple[Any, Any, Any]](), np.zeros(0, np.uint64)  # in order
+        self._taken, self._runs = list[tuple[Any, Any, Any]](), list[Any]()  # of each, its hashes in order
+        self._hashes = np.zeros(0, np.uint64)  # all in order
 
     def take(self, ids: Any, position: Any) -> None:
         """Add ids, as `bytes_of` gives them, and the log position of each."""
-        self._taken.append((ids if ids.itemsize <= _WIDE else ids.astype(object), position, _hashes(ids)))
+        self._taken.append((ids if ids.itemsize <= _WIDE else ids.astype(object), position, hashes := _hashes(ids)))
+        self._runs.append(np.sort(hashes))
 
     def check(self) -> int | None:
         """Return a log position whose id may be at another one too; None if every id is there once."""
         if self._taken:
             _, position, hashes = zip(*self._taken, strict=True)
-            self._hashes = np.sort(np.concatenate(hashes))
+            self._hashes = np.sort(np.concatenate(self._runs), kind="stable")  # which merges runs
+            self._runs = [self._hashes]
             if (again := self._hashes[1:][self._hashes[1:] == self._hashes[:-1]]).size:
                 return int(np.concatenate(position)[np.concatenate(hashes) == again[0]].max())
         return None

@@ -35,7 +35,7 @@ from forecast_ledger.ledger.segments.segment_columns import (
     schemas,
     sealed_digests,
 )
-from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns
+from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_table
 from forecast_ledger.ledger.segments.segment_manifest import MARKED, Segment, check_file, read_manifest
 from forecast_ledger.ledger.storing.database import Fault, Rows
 
@@ -167,11 +167,12 @@ class SegmentRows(Rows):
         """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
         if type(self._folder) is not type(Path()):  # a remote one is another kind of path
             return None
-        texts, names = list[str](), {name for schema in schemas() for name in schema.names}
+        texts = list[str]()
         for segment in self._segments:
-            others = between(self._read_columns(segment, names - {"position", "type", "event"}), None, end).others
-            chosen = compute_functions().is_in(others["type"].cast("string"), array_of_texts(tags))
-            texts += others.filter(chosen)["event"].to_pylist()
+            others = self._read_others(segment)
+            others = others.filter(compute_functions().is_in(others["type"].cast("string"), array_of_texts(tags)))
+            at = integers(others["position"]).tolist()
+            texts += [text for place, text in zip(at, others["event"].to_pylist(), strict=True) if place <= end]
         return texts
 
     def parts(self, after: int, end: int) -> Iterator[SegmentPart]:
@@ -246,6 +247,16 @@ class SegmentRows(Rows):
         try:
             self._check_files(segment)  # first: pyarrow ends the process at some damage
             return read_columns(self._folder, segment, without=without)
+        except Corrupt:
+            self.check_current()
+            raise
+
+    def _read_others(self, segment: Segment) -> Any:
+        """Return position, type and JSON of the other events of a segment, after a check of their file, as above."""
+        schema, only = schemas()[1], {"position", "type", "event"}
+        try:
+            check_file(self._folder, segment.others, segment.first)
+            return read_table(self._folder, segment, "others", without={*schema.names} - only)
         except Corrupt:
             self.check_current()
             raise

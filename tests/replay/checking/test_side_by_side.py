@@ -428,7 +428,7 @@ side_by_side.processors, side_by_side.PART = lambda: 3, 7
 side_by_side._Task.do = lambda *_: None  # this one leaves all parts to forks
 read, found = SegmentRows._read_columns, side_by_side.verified_beginning
 def noted(self, segment, without=()):
-    print("all columns" if not without else "some", flush=True)
+    print("columns", flush=True)
     return read(self, segment, without)
 SegmentRows._read_columns = noted
 start = side_by_side.start
@@ -453,7 +453,7 @@ def test_forks_have_the_columns_that_were_read_before(tmp_path: Path) -> None:
     segments = in_segments(path, tmp_path / "s", 100)
     told, errors = Command(str(segments), program=FORKED).communicate(timeout=20)
     assert (told.split("\n"), errors) == (
-        ["some", "all columns", "ForkProcess ForkProcess", "begun", run_checks(Log(path)).head.digest, ""],
+        ["columns", "ForkProcess ForkProcess", "begun", run_checks(Log(path)).head.digest, ""],
         "",
     )
 
