@@ -4,7 +4,7 @@ import tomllib
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,11 +21,12 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.core.table import PART_ROWS
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
-from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.checking.row_checker import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
 from forecast_ledger.replay.checking.side_by_side import Beginning, verified_beginning
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log, OnProgress
-from forecast_ledger.replay.reading.replay import TableSummary, summarize_tables
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.reading.replay import TableSummary
 
 # --- Checkpoints: small texts to keep elsewhere, against which a log can be checked later.
 
@@ -70,12 +71,14 @@ def take_checkpoint(log: Log) -> SavedCheckpoint:
 
     Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
+    from forecast_ledger.replay.reading.replay import summarize_tables  # noqa: PLC0415 - late: all tables
+
     cut = log.cut()
     facts = log.facts(cut)
     return checkpoint_at(cut, log.name, summarize_tables(facts))
 
 
-def checkpoint_at(cut: Cut, name: str, tables: Mapping[str, TableSummary]) -> SavedCheckpoint:
+def checkpoint_at(cut: Cut, name: str, tables: "Mapping[str, TableSummary]") -> SavedCheckpoint:
     """Return the checkpoint at a cut that was reached. name: of the ledger. tables: built as of there.
 
     Raises Refused: the log ends before the cut.
@@ -91,7 +94,7 @@ def checkpoint_at(cut: Cut, name: str, tables: Mapping[str, TableSummary]) -> Sa
     )
 
 
-def _saved(table: TableSummary) -> SavedTable:
+def _saved(table: "TableSummary") -> SavedTable:
     return SavedTable(**table._asdict(), part_rows=PART_ROWS if table.rows > PART_ROWS else 0)
 
 
@@ -333,8 +336,11 @@ def check_payouts(facts: Facts, *, cut_short: bool) -> list[Corrupt]:
 
     cut_short: whether the log may end between two payments of a contest, which are recorded together.
     """
-    projections = Projections(facts)
-    wrong: list[Corrupt] = []
+    if not any(contest.paid for contest in facts.contests.values()):
+        return []
+    from forecast_ledger.projections.tables.catalogue import Projections  # noqa: PLC0415 - late: all tables
+
+    projections, wrong = Projections(facts), list[Corrupt]()
     for name, contest in facts.contests.items():
         if contest.paid:
             worth = {prize.participant: prize.prize for prize in projections.prizes(name)}
