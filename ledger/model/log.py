@@ -11,7 +11,7 @@ bytes are canonical: there are no floats, and the fields have a fixed order.
 from binascii import hexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -408,7 +408,7 @@ def made_digests(rows: Sequence[str | bytes]) -> bytes:
     return bytes.fromhex("".join([row[-_DIGITS:_LAST] if isinstance(row, str) else stated_digest(row) for row in rows]))
 
 
-def digests_of(rows: Iterable[str]) -> list[str]:
+def digests_of(rows: Iterable[AnyStr]) -> list[AnyStr]:
     """Return the digests of rows that were checked."""
     return [row[-_DIGITS:_LAST] for row in rows]
 
@@ -418,12 +418,12 @@ def command_id_of(row: bytes) -> str:
     return _command.decode(row).command_id
 
 
-def command_ids_at(rows: Sequence[str], begins: Iterable[int], ends: Iterable[int]) -> list[str]:
+def command_ids_at(rows: Sequence[AnyStr], begins: Iterable[int], ends: Iterable[int]) -> list[AnyStr]:
     """Return the ids of the commands of rows, which begin and end at these characters."""
     return [row[begin:end] for row, begin, end in zip(rows, begins, ends, strict=True)]
 
 
-def event_texts_at(rows: Sequence[str], begins: Iterable[int]) -> list[str]:
+def event_texts_at(rows: Sequence[AnyStr], begins: Iterable[int]) -> list[AnyStr]:
     """Return the JSON of the events in rows, as `event_text` does, which begin at these characters."""
     return [row[begin:-_SEAL] for row, begin in zip(rows, begins, strict=True)]
 

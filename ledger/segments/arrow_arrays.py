@@ -120,10 +120,16 @@ def array_of_decimals(numbers: Any, kind: Any) -> Any:
     return _from_buffers(kind, len(numbers), bits, words)
 
 
-def array_of_texts(texts: Sequence[str | None]) -> Any:
-    """Return texts as an array of strings; None is null."""
+def array_of_texts(texts: Sequence[str | None] | Sequence[bytes]) -> Any:
+    """Return texts, or their bytes in UTF-8, as an array of strings; None is null.
+
+    >>> array_of_texts([b"ada", "é".encode()]).equals(array_of_texts(["ada", "é"]))
+    True
+    """
     pa, bits = pyarrow(), None
     present: Any = texts
+    if texts and isinstance(texts[0], bytes):
+        return text_array(np.fromiter(map(len, present), np.int64, len(texts)), b"".join(present))
     try:
         joined = "".join(present)
     except TypeError:  # one is None

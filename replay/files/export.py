@@ -23,6 +23,7 @@ from forecast_ledger.ledger.segments.segment_manifest import MOST_ROWS
 from forecast_ledger.ledger.storing.stored_log import StoredLog, segments_beside
 from forecast_ledger.projections.tables.catalogue import EXPORTED
 from forecast_ledger.replay.files.formats import (
+    ARROW,
     FILE_FORMATS,
     Events,
     ExportTable,
@@ -109,7 +110,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     if source.is_sealed or memory is not None:
         season = replay(log, name, as_of, on_progress, tables=names, memory=memory)
     with source.opened() as store, scratch_folder(out) as part:
-        events: Events = ReplayedEvents(store, cut) if season is None else StoredEvents(store, season)
+        events: Events = StoredEvents(store, season) if season else ReplayedEvents(store, cut, encoded=form in ARROW)
         contents = export_tables(events, names, floats=floats)
 
         def complete(parts: dict[str, ManifestEntry]) -> Manifest:

@@ -226,35 +226,38 @@ class StoredEvents:
 
 
 class ReplayedEvents:
-    """The events of a store up to a cut, which are replayed while they are read. Raises as `replay` does."""
+    """The events of a store up to a cut, which are replayed while they are read. Raises as `replay` does.
+
+    encoded: whether texts are their bytes in UTF-8, as Arrow has them.
+    """
 
     season: Replay
 
-    def __init__(self, store: StoredLog, cut: Cut) -> None:
-        self._store, self._cut = store, cut
+    def __init__(self, store: StoredLog, cut: Cut, *, encoded: bool = False) -> None:
+        self._store, self._cut, self._encoded = store, cut, encoded
         self.rows, self.digest = log.START
 
     def __iter__(self) -> Iterator[Table]:
-        yield from _in_tables(self._pages())
+        yield from _in_tables(self._pages(), encoded=self._encoded)
         self.rows, self.digest = self.season.checkpoint
 
     def _pages(self) -> Iterator[ReplayedPage]:
         self.season = yield from replay_of_rows(self._store, self._cut)
 
 
-def _in_tables(pages: Iterable[ReplayedPage]) -> Iterator[Table]:
+def _in_tables(pages: Iterable[ReplayedPage], *, encoded: bool = False) -> Iterator[Table]:
     """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
     waiting, count, size = list[Table](), 0, 0
     empty = True
     for page in pages:
-        waiting.append(_table_of(page))  # while its events are in the processor's cache
+        waiting.append(_table_of(page, encoded=encoded))  # while its events are in the processor's cache
         count += len(page.rows)
         size += sum(map(len, page.rows))
         if count >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield _joined(waiting)
             count, size, empty = 0, 0, False
     if waiting or empty:
-        yield _joined(waiting or [_table_of(ReplayedPage((), (), None, (), ()))])
+        yield _joined(waiting or [_table_of(ReplayedPage((), (), None, (), ()), encoded=encoded)])
 
 
 def _joined(tables: list[Table]) -> Table:
@@ -264,17 +267,23 @@ def _joined(tables: list[Table]) -> Table:
     return table
 
 
-def _table_of(page: ReplayedPage) -> Table:
+def _table_of(page: ReplayedPage, *, encoded: bool) -> Table:
     """Return a page of events as a table: from the columns of its forecasts, if it has nothing else."""
-    texts, forecasts = [row.decode() for row in page.rows], page.forecasts
+    texts: list[Any] = [*page.rows] if encoded else [row.decode() for row in page.rows]
+    forecasts = page.forecasts
     plain = page.events.forecasts if isinstance(page.events, ReadPage) and not page.events.others else None
+    command_ids: list[Any]
+    described: list[Any]
     if plain is not None:
         read: Sequence[Recorded] = ()
         command_ids = log.command_ids_at(texts, plain.command_at.tolist(), plain.command_end.tolist())
         described = log.event_texts_at(texts, plain.event_at.tolist())
     else:
         read = page.events[:]  # decodes each row once
-        command_ids, described = [recorded.command_id for recorded in read], [log.event_text(text) for text in texts]
+        command_ids = [recorded.command_id for recorded in read]
+        described = [log.event_text(row.decode()) for row in page.rows]
+        if encoded:
+            command_ids, described = ([text.encode() for text in column] for column in (command_ids, described))
     about: tuple[Values, ...]
     if forecasts is not None and len(forecasts.position) == len(texts) and (np.diff(forecasts.position) == 1).all():
         numbers = forecasts.position, forecasts.recorded_at, forecasts.at
@@ -484,6 +493,7 @@ def _pyarrow_errors() -> tuple[type[Exception], ...]:
     return (pyarrow().ArrowException, *READ_ERRORS)
 
 
+ARROW = {"parquet", "arrow"}  # formats of Arrow's arrays
 FILE_FORMATS: dict[str, FileFormat] = {
     "csv": FileFormat(_write_csv, _csv_rows),
     "jsonl": FileFormat(_write_lines, _line_rows),

@@ -253,8 +253,12 @@ def test_events_are_the_same_whatever_pages_they_are_read_in(size: int) -> None:
         def pages(self) -> Iterator[list[bytes]]:
             return (every[begin : begin + size] for begin in range(0, len(every), size))
 
-    replayed = [*ReplayedEvents(Store(), Cut(None))]  # type: ignore[arg-type]
-    assert [*Table.joined(replayed).rows()] == [*Table.joined([*StoredEvents(Store(), season)]).rows()]
+    replayed, encoded = (
+        Table.joined([*ReplayedEvents(Store(), Cut(None), encoded=encoded)])  # type: ignore[arg-type]
+        for encoded in (False, True)
+    )
+    assert [*replayed.rows()] == [*Table.joined([*StoredEvents(Store(), season)]).rows()]
+    assert encoded.to_arrow().equals(replayed.to_arrow())
 
 
 def test_odd_texts_come_through(folders: dict[str, Path]) -> None:
