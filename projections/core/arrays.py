@@ -29,6 +29,19 @@ def join_columns(pages: Iterable[Sequence[Int64Array]], width: int) -> list[Int6
     return [np.concatenate(column) for column in zip(*pages, strict=True)] or [int64_array([])] * width
 
 
+def join_parts(parts: Sequence[Int64Array]) -> Int64Array:
+    """Return columns joined; if each repeats the same value, so does what is returned, in the memory of one value.
+
+    >>> sevens = np.broadcast_to(np.int64(7), 2)
+    >>> join_parts([sevens, sevens]).strides, join_parts([sevens, int64_array([7])]).strides
+    ((0,), (8,))
+    """
+    first = parts[0][:1]
+    if all(part.strides == (0,) and part[0] == first[0] for part in parts if len(part)) and len(first):
+        return np.broadcast_to(first[0], sum(map(len, parts)))
+    return np.concatenate(parts)
+
+
 def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> Int64Array:
     """Return `half_even` of every pair; 0 < denominator < 2^62, shape (n,).
 

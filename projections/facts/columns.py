@@ -20,6 +20,7 @@ from forecast_ledger.projections.core.arrays import (
     Codes,
     Int64Array,
     index_where,
+    join_parts,
     order_by_two,
     spread,
 )
@@ -488,7 +489,7 @@ def join_pages(pages: Sequence[ForecastPage]) -> tuple[Forecasts, Int64Array]:
     if len(pages) == 1:  # nothing is copied
         page = pages[0]
     else:
-        columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 9
+        columns = [*map(join_parts, zip(*pages, strict=True))] or [np.zeros(0, np.int64)] * 9
         page = ForecastPage(*columns)
     position, at, recorded_at, question, participant, made, until, lengths, chances = page
     start = np.cumsum(lengths)

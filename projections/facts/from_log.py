@@ -147,16 +147,16 @@ def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
 
 def columns_of_rows(made: ForecastRows, question: Int64Array, participant: Int64Array) -> ForecastPage:
     """Return forecasts of a probability as columns. question, participant: their codes, shape (n,)."""
-    one = np.ones_like(made.at)
+    ones, nevers, twos = (np.broadcast_to(np.int64(value), len(made.at)) for value in (1, NEVER, 2))
     return ForecastPage(
         made.position,
         made.at,
         made.recorded_at,
         question,
         participant,
-        one,
-        np.full_like(one, NEVER),
-        2 * one,
+        ones,
+        nevers,
+        twos,
         np.stack([made.yes, made.no], axis=1).ravel(),
     )
 

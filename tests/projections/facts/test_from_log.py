@@ -15,8 +15,8 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, Level
-from forecast_ledger.projections.core.arrays import Codes
-from forecast_ledger.projections.facts.columns import Entry, Facts, Payment
+from forecast_ledger.projections.core.arrays import Codes, Int64Array
+from forecast_ledger.projections.facts.columns import Entry, Facts, ForecastPage, Payment, join_pages
 from forecast_ledger.projections.facts.from_log import facts, status, status_of
 from forecast_ledger.projections.facts.settlements import Settlement
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
@@ -433,3 +433,23 @@ def test_chances_are_those_of_the_slow_definition() -> None:
                 bins = np.array([2 if event.cdf else 0])
                 [chance] = facts.forecasts.chance(np.array([row]), np.array([outcome]), bins).tolist()
                 assert Fraction(chance, 10**10) == oracle.chance(event, outcome)
+
+
+def repeated(value: int, count: int) -> Int64Array:
+    """So many equal numbers in the memory of one."""
+    return np.broadcast_to(np.int64(value), count)
+
+
+def test_pages_that_repeat_one_value_are_joined_in_the_memory_of_one() -> None:
+    """Of pages that repeat different values, or of which one repeats none, every value is kept."""
+    numbers = np.array([1, 2])
+    pages = [
+        ForecastPage(numbers, numbers, repeated(5, 2), numbers, numbers, repeated(1, 2), ends, repeated(1, 2), numbers)
+        for ends in (repeated(7, 2), repeated(7, 2), repeated(9, 2))
+    ]
+    pages[1] = pages[1]._replace(recorded_at=np.array([5, 6]))
+    joined, lengths = join_pages(pages)
+    assert joined.recorded_at.tolist() == [5, 5, 5, 6, 5, 5]
+    assert joined.until.tolist() == [7, 7, 7, 7, 9, 9]
+    assert (lengths.tolist(), lengths.strides) == ([1] * 6, (0,))
+    assert joined.start.tolist() == [0, 1, 2, 3, 4, 5]
