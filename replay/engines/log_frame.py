@@ -47,7 +47,7 @@ class SealedForecasts(NamedTuple):
         count: of these forecasts, as counts have it; without it, counts are not used. Raises Corrupt (also if there are
         not so many, and the counts of a segment are not true), Unavailable.
         """
-        counted = self.counted if self.counted and count is not None else {}
+        counted = None if count is None else self.counted
         wanted = None if questions is None else sorted(questions)
         with closing((self.kept or KeptGroups()).in_turn(self.segments)) as turns:
             tables = [
@@ -57,7 +57,7 @@ class SealedForecasts(NamedTuple):
                     wanted,
                     without=self.unread,
                     kept=kept,
-                    counted=counted.get(segment.first),
+                    counted=(counted or {}).get(segment.first),
                 )
                 for segment, kept in turns
             ]
@@ -65,7 +65,7 @@ class SealedForecasts(NamedTuple):
             table if segment.last <= self.as_of else table.filter(compute_functions().field("position") <= self.as_of)
             for segment, table in zip(self.segments, tables, strict=True)
         ]
-        if counted and sum(map(len, tables)) != count:
+        if counted is not None and sum(map(len, tables)) != count:  # also if another task has cleared them meanwhile
             for segment in self.segments:
                 check_counts(self.folder, segment)
             counted.clear()  # the counts are true, and rows in another order than theirs

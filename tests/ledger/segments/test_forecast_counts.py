@@ -293,16 +293,64 @@ def test_counts_that_lie_are_found_by_the_forecasts_that_are_read(folder: Path, 
         assert corrupt.value.position == first
 
 
-def test_forecasts_in_another_order_than_their_counts_are_found(
-    folder: Path, right: dict[str, TableSummary], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As another program may write them: the counts are found to be true, once, and the file is read for the ids."""
+@pytest.fixture
+def reversed_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Segments whose counts are true, and whose forecasts are in row groups of one, the last question first."""
     monkeypatch.setattr(segment_files, "_GROUP", 1)
     for number in (1, 2):
         forecasts = read_columns(folder, read_manifest(folder).segments[number]).forecasts
         listed_file(folder, number, "forecasts", forecasts.take([*reversed(range(len(forecasts)))]))
+    return folder
+
+
+def test_forecasts_in_another_order_than_their_counts_are_found(
+    reversed_rows: Path, right: dict[str, TableSummary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another program may write them: the counts are found to be true, once, and the file is read for the ids."""
     checked = list[int]()
     monkeypatch.setattr(log_frame, "check_counts", lambda _, segment: checked.append(segment.first))
-    projections = divided(Log(WithSegments(folder, trust="files")).frame(Cut(None)), "local", TABLES, 1)
+    projections = divided(Log(WithSegments(reversed_rows, trust="files")).frame(Cut(None)), "local", TABLES, 1)
     assert summarize_parts(projections, TABLES) == right
-    assert checked == [segment.first for segment in read_manifest(folder).segments]
+    assert checked == [segment.first for segment in read_manifest(reversed_rows).segments]
+
+
+def test_a_task_that_another_one_overtakes_finds_all_forecasts(
+    reversed_rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads share what they know of counts: one finds it to be wrong while another has read by it."""
+    sealed = Log(WithSegments(reversed_rows, trust="files")).frame(Cut(None)).sealed
+    [every] = [pa.concat_tables(sealed.on(None))]
+    asked = sorted({*every["question"].to_pylist()})
+    expected = {name: [row for row in every.to_pylist() if row["question"] == name] for name in asked}
+    read = log_frame.read_forecasts
+
+    def overtaken(*given: Any, **named: Any) -> Any:
+        monkeypatch.setattr(log_frame, "read_forecasts", read)
+        found = read(*given, **named)
+        for name in asked[1:]:
+            sealed.on([name], len(expected[name]))
+        assert sealed.counted == {}
+        return found
+
+    monkeypatch.setattr(log_frame, "read_forecasts", overtaken)
+    assert pa.concat_tables(sealed.on([asked[0]], len(expected[asked[0]]))).to_pylist() == expected[asked[0]]
+
+
+def test_counts_in_another_order_are_compared_with_what_is_read(folder: Path) -> None:
+    """They do not say where forecasts are, but how many: as if those of a question were on one that was not opened."""
+    for number in (1, 2):
+        counts = counts_in(folder, read_manifest(folder).segments[number])
+        listed(folder, number, counts[::-1])
+    segment = read_manifest(folder).segments[1]
+    forecasts = read_columns(folder, segment).forecasts
+    names = forecasts["question"].to_pylist()
+    moved = forecasts.set_column(
+        forecasts.schema.get_field_index("question"),
+        forecasts.schema.field("question"),
+        pa.array(["rain", *names[1:]]).dictionary_encode(),
+    )
+    listed_file(folder, 1, "forecasts", moved)
+    frame = Log(WithSegments(folder, trust="files")).frame(Cut(None))
+    with pytest.raises(Corrupt, match="counts of the segment are not those of its forecasts") as corrupt:
+        divided(frame, "local", ["scores"], 1)
+    assert corrupt.value.position == segment.first
