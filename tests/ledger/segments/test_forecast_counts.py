@@ -18,7 +18,13 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
 from forecast_ledger.ledger.segments.sealing import seal
-from forecast_ledger.ledger.segments.segment_files import counted_ends, group_ends, read_columns, write_table
+from forecast_ledger.ledger.segments.segment_files import (
+    counted_ends,
+    group_ends,
+    read_columns,
+    read_forecasts,
+    write_table,
+)
 from forecast_ledger.ledger.segments.segment_manifest import (
     MANIFEST,
     Segment,
@@ -322,7 +328,7 @@ def test_a_task_that_another_one_overtakes_finds_all_forecasts(
     [every] = [pa.concat_tables(sealed.on(None))]
     asked = sorted({*every["question"].to_pylist()})
     expected = {name: [row for row in every.to_pylist() if row["question"] == name] for name in asked}
-    read = log_frame.read_forecasts
+    read = read_forecasts
 
     def overtaken(*given: Any, **named: Any) -> Any:
         monkeypatch.setattr(log_frame, "read_forecasts", read)
