@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from eventsourcing.sqlite import SQLiteConnection
 
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
@@ -24,6 +23,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing.sqlite_files import execute_when_free
 from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
@@ -166,26 +166,32 @@ def test_threads_of_one_ledger_and_others_on_its_file_take_turns(tmp_path: Path)
         assert one.head() == other.head()
 
 
+def fail_commits(patched: pytest.MonkeyPatch, error: sqlite3.Error, *, committed: bool = False) -> None:
+    """Let each commit of a turn end with an error, after it has committed or before."""
+
+    def failing(cursor: sqlite3.Cursor, statement: str, limit: float) -> None:
+        if statement != "COMMIT" or committed:
+            execute_when_free(cursor, statement, limit)
+        if statement == "COMMIT":
+            raise error
+
+    patched.setattr("forecast_ledger.ledger.storing.sqlite.execute_when_free", failing)
+
+
 @pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize("many", [False, True])
 def test_when_the_disk_fails_at_a_commit_the_outcome_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool, many: bool
 ) -> None:
     """The rows may be there or not. The ledger reads again before it decides; sent again, all is recorded once."""
-    path, commit = tmp_path / "a.db", SQLiteConnection.commit
+    path, said = tmp_path / "a.db", "disk I/O error: it is not known whether this was recorded; send it again"
     batch = [forecast("one", number) for number in range(3 if many else 1)]
-
-    def failing(self: SQLiteConnection) -> None:
-        if committed:
-            commit(self)
-        raise sqlite3.OperationalError("disk I/O error")
-
     with Ledger.open(path) as ledger:
         ledger.handle(QUESTION)
-        monkeypatch.setattr(SQLiteConnection, "commit", failing)
-        with pytest.raises(Uncertain, match="disk I/O error: it is not known whether this was recorded; send it again"):
-            ledger.handle_many(batch) if many else ledger.handle(batch[0])
-        monkeypatch.setattr(SQLiteConnection, "commit", commit)
+        with monkeypatch.context() as patched:
+            fail_commits(patched, sqlite3.OperationalError("disk I/O error"), committed=committed)
+            with pytest.raises(Uncertain, match=said):
+                ledger.handle_many(batch) if many else ledger.handle(batch[0])
         assert ledger.head().position == 1 + len(batch) * committed
         receipts = [ledger.handle(command) for command in batch]
         assert [(each.first, each.duplicate) for each in receipts] == [(n + 2, committed) for n in range(len(batch))]
@@ -226,14 +232,10 @@ def test_a_full_disk_is_no_unknown_outcome(tmp_path: Path, monkeypatch: pytest.M
     """SQLite has not written the end of the transaction then, so nothing was recorded."""
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = code
-
-    def failing(_: SQLiteConnection) -> None:
-        raise error
-
     with Ledger.open(tmp_path / "a.db") as ledger:
         ledger.handle(QUESTION)
         with monkeypatch.context() as patched:
-            patched.setattr(SQLiteConnection, "commit", failing)
+            fail_commits(patched, error)
             with pytest.raises(Unavailable):
                 ledger.handle(forecast("one", 0))
         assert ledger.head().position == 1
@@ -242,17 +244,13 @@ def test_a_full_disk_is_no_unknown_outcome(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_unknown_outcome_has_an_exit_code_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit code is 5, and stderr says what to do; sent again, the file is recorded completely, once."""
-    path, file, commit = str(tmp_path / "a.db"), tmp_path / "file.jsonl", SQLiteConnection.commit
+    path, file = str(tmp_path / "a.db"), tmp_path / "file.jsonl"
     with Ledger.open(path) as ledger:
         ledger.handle(QUESTION)
     file.write_bytes(lines(3).getvalue())
 
-    def failing(self: SQLiteConnection) -> None:
-        commit(self)
-        raise sqlite3.OperationalError("disk I/O error")
-
     with monkeypatch.context() as patched:
-        patched.setattr(SQLiteConnection, "commit", failing)
+        fail_commits(patched, sqlite3.OperationalError("disk I/O error"), committed=True)
         failed = CliRunner().invoke(main, ["append", path, str(file)])
         result = CliRunner().invoke(main, ["append", path, str(file), "--errors", "json"])
     assert (failed.exit_code, failed.stdout) == (UNCERTAIN, "") == (5, "")
