@@ -166,6 +166,7 @@ class SQLite(Rows):
                 execute("PRAGMA synchronous = 1")
             try:
                 execute_when_free(cursor, "BEGIN IMMEDIATE", self.limits.turn)
+                self._files.check_there()
                 for each, given in ((database.CREATE_CURSORS, ()), (statement, values)):
                     execute(each.format(table=database.CURSORS, now=_NOW), given)
                 rows = [tuple(row) for row in cursor.fetchall()]

@@ -73,6 +73,22 @@ def test_nothing_is_acknowledged_once_the_file_is_not_there(tmp_path: Path, lose
 
 
 @removable
+@pytest.mark.parametrize("lose", LOST, ids=["deleted", "replaced", "linked", "folder renamed"])
+def test_no_cursor_is_moved_once_the_file_is_not_there(tmp_path: Path, lose: Callable[[Path], object]) -> None:
+    """Its consumer would begin again at an earlier event of the file that is there, or find no cursor."""
+    path = tmp_path / "logs" / "log.db"
+    path.parent.mkdir()
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened("q1"), "c1")
+    with closing(StoredLog.open(path, "main")) as store:
+        taken = ("main", "reader", 1, "digest", "me", 1)
+        assert store.change_cursor(database.TAKE_CURSOR, taken)
+        lose(path)
+        with pytest.raises(Unavailable, match=GONE):
+            store.change_cursor(database.TAKE_CURSOR, taken)
+
+
+@removable
 def test_a_file_that_is_put_back_is_written_to_again(tmp_path: Path) -> None:
     """Two writers go on where they were, and nothing is lost."""
     path = tmp_path / "log.db"
