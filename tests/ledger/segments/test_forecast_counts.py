@@ -325,21 +325,21 @@ def test_a_task_that_another_one_overtakes_finds_all_forecasts(
 ) -> None:
     """Threads share what they know of counts: one finds it to be wrong while another has read by it."""
     sealed = Log(WithSegments(reversed_rows, trust="files")).frame(Cut(None)).sealed
-    [every] = [pa.concat_tables(sealed.on(None))]
-    asked = sorted({*every["question"].to_pylist()})
-    expected = {name: [row for row in every.to_pylist() if row["question"] == name] for name in asked}
-    read = read_forecasts
+    every = pa.concat_tables(sealed.on(None)).to_pylist()
+    first, *others = sorted({row["question"] for row in every})
+    expected = {name: [row for row in every if row["question"] == name] for name in (first, *others)}
 
-    def overtaken(*given: Any, **named: Any) -> Any:
-        monkeypatch.setattr(log_frame, "read_forecasts", read)
-        found = read(*given, **named)
-        for name in asked[1:]:
-            sealed.on([name], len(expected[name]))
-        assert sealed.counted == {}
+    def overtaken(folder: Path, segment: Segment, *given: Any, **named: Any) -> Any:
+        found = read_forecasts(folder, segment, *given, **named)
+        if segment == sealed.segments[-1]:  # all is read
+            monkeypatch.setattr(log_frame, "read_forecasts", read_forecasts)
+            for name in others:
+                sealed.on([name], len(expected[name]))
+            assert sealed.counted == {}
         return found
 
     monkeypatch.setattr(log_frame, "read_forecasts", overtaken)
-    assert pa.concat_tables(sealed.on([asked[0]], len(expected[asked[0]]))).to_pylist() == expected[asked[0]]
+    assert pa.concat_tables(sealed.on([first], len(expected[first]))).to_pylist() == expected[first]
 
 
 def test_counts_in_another_order_are_compared_with_what_is_read(folder: Path) -> None:
