@@ -181,7 +181,8 @@ class Ledger:
             times = None if recorded_at is None else [*recorded_at]
             if times is not None and len(times) != len(commands):
                 raise ValueError(f"recorded_at has {len(times):,} times, for {len(commands):,} commands")
-            outcomes = self._handle(Requests(commands), atomic=atomic, times=times)
+            requests = Requests(commands)
+        outcomes = self._handle(requests, atomic=atomic, times=times)
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         if (on_metric := self._store.on_metric) is not None:
@@ -284,7 +285,7 @@ class Ledger:
             return self._handle_locked(requests, prizes, atomic=atomic, times=times)
 
     def _handle_group(self, requests: Callable[[], Requests]) -> list[Receipt | Refused]:
-        with gc_pause.paused(), self._locked():
+        with self._locked():
             return self._handle_locked(requests(), {}, atomic=False)
 
     def _handle_locked(
@@ -297,7 +298,9 @@ class Ledger:
     ) -> list[Receipt | Refused]:
         earlier = Batch(self._known, self._store.read, self._known.recorded_at)
         recorded = None if requests.skips else earlier.receipts(requests.known(1))  # mostly, the first one is new
-        recorded = recorded and earlier.receipts(requests.known())
+        if recorded:
+            with gc_pause.paused():
+                recorded = earlier.receipts(requests.known())
         if recorded is not None:  # then there is no need to wait for a turn
             self._store.check_there()
             return recorded
@@ -368,7 +371,7 @@ class Ledger:
         """
         batch = None
         try:
-            with self._turn() as turn:
+            with self._turn() as turn, gc_pause.paused():  # nothing is paused while it waits for the turn
                 check_program(self._known.state)
                 batch = Batch(self._known, turn.read, max(self._now(), self._known.recorded_at), times, self.claims)
                 self._known.state.prizes = (
@@ -420,12 +423,13 @@ class Ledger:
         if source is self._store and self._kept == 0 and not self._known.head.position:
             self._begin()
         pages = source.pages(self._known.head.position)
-        for page in log.unseal_pages(islice(pages, _FEW), self._known.head):
-            self._known.apply(page)
-        if rows := next(pages, None):
-            from forecast_ledger.ledger.batching.read_pages import apply_pages  # noqa: PLC0415 - late: it imports NumPy
+        with gc_pause.paused():
+            for page in log.unseal_pages(islice(pages, _FEW), self._known.head):
+                self._known.apply(page)
+            if rows := next(pages, None):
+                from forecast_ledger.ledger.batching.read_pages import apply_pages  # noqa: PLC0415 - it imports NumPy
 
-            apply_pages(self._known, chain([rows], pages))
+                apply_pages(self._known, chain([rows], pages))
         if source is self._store:
             self._keep()
 

@@ -1,8 +1,14 @@
 """Tests of the pause of the garbage collector."""
 
 import gc
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
@@ -33,3 +39,66 @@ def test_a_single_command_is_decided_in_a_pause() -> None:
         with pytest.raises(Refused):
             ledger.handle(opened("rain"), command_id="c2")
     assert (seen, gc.isenabled()) == ([False, False], True)
+
+
+@pytest.mark.parametrize("handle", [Ledger.handle, lambda ledger, command: ledger.handle_many([command])])
+def test_the_collector_is_on_while_a_command_waits_for_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handle: Callable[[Ledger, object], object]
+) -> None:
+    """Whether a thread or another writer has the turn: other threads of the program make garbage meanwhile."""
+    path, seen = tmp_path / "a.db", list[bool]()
+    with Ledger.open(path) as ledger, Ledger.open(path) as other:
+        ledger.handle(opened("rain"), command_id="c1")
+        locked = ledger._locked
+
+        def waiting() -> object:
+            seen.append(gc.isenabled())
+            return locked()
+
+        def sleep(_: float) -> None:
+            seen.append(gc.isenabled())
+            turn.__exit__(None, None, None)
+
+        monkeypatch.setattr(ledger, "_locked", waiting)
+        monkeypatch.setattr(time, "sleep", sleep)
+        turn = other._store.turn()
+        turn.__enter__()
+        handle(ledger, structs.replace(opened("snow"), id="c2"))
+        assert ledger.head().position == 2
+    assert (len(seen) >= 2, {*seen}) == (True, {True})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+def test_a_child_that_is_forked_in_a_pause_of_another_thread_has_the_collector_on() -> None:
+    """The thread that would end the pause is not in the child."""
+    began, forked = Event(), Event()
+
+    def pause() -> None:
+        with gc_pause.paused():
+            began.set()
+            forked.wait(10)
+
+    thread = Thread(target=pause)
+    thread.start()
+    assert began.wait(10)
+    assert not gc.isenabled()
+    child = os.fork()
+    if not child:
+        os._exit(gc.isenabled())
+    forked.set()
+    thread.join()
+    assert (os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), gc.isenabled()) == (1, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+def test_a_child_of_a_program_that_has_disabled_the_collector_has_it_off() -> None:
+    """A pause has not disabled it."""
+    gc.disable()
+    try:
+        with gc_pause.paused():
+            child = os.fork()
+            if not child:
+                os._exit(gc.isenabled())
+    finally:
+        gc.enable()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
