@@ -91,10 +91,10 @@ class SealedLog:
         ahead = _AHEAD if max(uncounted, default=0) > _FEW else _FEW_AHEAD
         for segment, found in self._one_by_one() if every_row else self._read_ahead(read, ahead):
             columns, at = found, _latest(found)
-            is_last = not includes(segment.last, at)
-            if is_last and has_counts(segment):
+            if has_counts(segment) and not includes(segment.last, at):
                 columns = self._columns(segment, without)
-            part = SealedPart(segment, columns, segment.end, at)
+                at = _latest(columns)  # counts may state a later one, and the segment is not the last one then
+            part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
             if is_last:
                 included = [*takewhile(lambda row: includes(*row), _in_log_order(columns))]
                 if not included:

@@ -35,7 +35,7 @@ from forecast_ledger.ledger.segments.segment_manifest import (
 from forecast_ledger.projections.facts import from_segments
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.engines import log_frame
-from forecast_ledger.replay.engines.engines import InParts, divided
+from forecast_ledger.replay.engines.engines import Engine, InParts, divided
 from forecast_ledger.replay.reading import log as reading
 from forecast_ledger.replay.reading.log import Cut, Log, Trust, WithSegments
 from forecast_ledger.replay.reading.replay import TableSummary, replay, summarize_parts
@@ -164,6 +164,16 @@ def test_counts_that_the_forecasts_do_not_have_are_found(
     assert (damage.check, damage.position) == ("store", first)
     assert "counts of the segment are not those of its forecasts" in str(damage)
     assert summarize_parts(replay(folder, engine="local").projections, TABLES) == right
+
+
+@pytest.mark.parametrize("engine", ["local", "threads"])
+def test_a_later_instant_in_counts_does_not_end_a_replay(folder: Path, engine: Engine) -> None:
+    """Where files are trusted; a cut at an instant is where the rows of the log have it."""
+    counts = counts_in(folder, read_manifest(folder).segments[1])
+    later(counts)
+    listed(folder, 1, counts)
+    found = replay(folder, trust="files", engine=engine, as_of="2026-03-20T00:00:26Z")
+    assert found.checkpoint.position == 27  # the first event is recorded at 00:00:00, and one in each second after it
 
 
 def test_counts_of_another_segment_are_found(folder: Path) -> None:
