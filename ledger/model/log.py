@@ -11,13 +11,13 @@ bytes are canonical: there are no floats, and the fields have a fixed order.
 from binascii import hexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, AnyStr, NamedTuple
+from typing import Annotated, Any, AnyStr, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion, Unavailable
-from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, PROBABILITY
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, ForecastMade
 from forecast_ledger.ledger.model.mismatch import event_json
 from forecast_ledger.ledger.model.provenance import Provenance
@@ -54,7 +54,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     """
 
     position: int
-    recorded_at: int
+    recorded_at: Annotated[int, msgspec.Meta(ge=FIRST_INSTANT, le=LAST_INSTANT)]
     imported: bool | UnsetType = UNSET  # left out of the row unless it is true
     normal: bool | UnsetType = UNSET  # so is this
     provenance: Provenance | UnsetType = UNSET  # left out if the command did not say

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes, most_decoded_bytes
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.systems import sync_descriptor
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.segments.arrow_arrays import (
     chosen,
     compute_functions,
@@ -453,7 +454,19 @@ def _read(file: _Opened, schema: Any, without: Collection[str], groups: Sequence
         if lacking := sum(chunk.values.null_count for chunk in column.chunks):
             raise ValueError(f"{lacking:,} of {field.name} are missing")
     columns = [_typed(decoded[field.name], field.type) for field in fields]
-    return pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields))
+    table = pyarrow().Table.from_arrays(columns, schema=pyarrow().schema(fields))
+    if size and {"position", "recorded_at"} <= {*table.schema.names}:
+        _check_instants(table)
+    return table
+
+
+def _check_instants(table: Any) -> None:
+    """Raise Corrupt at a row that was recorded outside the calendar; the least and the greatest mostly show none."""
+    instants = integers(table["recorded_at"])
+    if instants.min() < FIRST_INSTANT or instants.max() > LAST_INSTANT:
+        wrong = (instants < FIRST_INSTANT) | (instants > LAST_INSTANT)
+        position = int(integers(table["position"])[wrong].min())
+        raise Corrupt(position, "recorded_at is not within the years 1 to 9999", "schemas")
 
 
 def _typed(column: Any, kind: Any) -> Any:

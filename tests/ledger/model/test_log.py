@@ -200,6 +200,19 @@ def test_the_bytes_of_a_row_do_not_change_with_the_version_of_this_program() -> 
     assert row == body + b',"digest":"' + sha256(body).hexdigest().encode() + b'"}'
 
 
+@pytest.mark.parametrize(
+    "recorded_at", [-62_135_596_800_000_001, 253_402_300_800_000_000, pytest.param(10**699, id="700 digits")]
+)
+def test_a_row_that_was_recorded_outside_the_calendar_is_refused(recorded_at: int) -> None:
+    """The ledger records in the years 1 to 9999, whose first and last instants are read; the position is named."""
+    for micros in (-62_135_596_800_000_000, 253_402_300_799_999_999):
+        row = resealed(THREE[0], lambda fields, at=micros: fields.update(recorded_at=at))  # type: ignore[misc]
+        assert log.unseal([row], START)[0].recorded_at == micros
+    with pytest.raises(Corrupt, match="recorded_at") as refused:
+        log.unseal([resealed(THREE[0], lambda fields: fields.update(recorded_at=recorded_at)), *THREE[1:]], START)
+    assert refused.value.position == 1
+
+
 def test_the_parts_of_a_row_are_read_without_decoding_its_event() -> None:
     """The digest is computed from the bytes before it, not read from the row; the event's JSON is part of the row."""
     tricky = events.ForecastWithdrawn(at=5, question='","event":{"digest":"', participant='"}')

@@ -187,6 +187,20 @@ def test_a_column_that_lacks_values_is_refused(tmp_path: Path) -> None:
         read_columns(tmp_path, segment_of(tmp_path, columns._replace(forecasts=lacking)))
 
 
+@pytest.mark.parametrize("kind", ["forecasts", "others"])
+@pytest.mark.parametrize("recorded_at", [-62_135_596_800_000_001, 253_402_300_800_000_000])
+def test_a_row_that_was_recorded_outside_the_calendar_is_refused(kind: str, recorded_at: int, tmp_path: Path) -> None:
+    """The log position of the row is named, though its digest is not computed."""
+    columns = columns_of([*DEPTH, *MADE])
+    table = getattr(columns, kind)
+    place = table.schema.names.index("recorded_at")
+    instants = [*table["recorded_at"].cast(pa.int64()).to_pylist()[:-1], recorded_at]
+    changed = table.set_column(place, table.schema.field(place), pa.array(instants).cast(pa.timestamp("us", "UTC")))
+    with pytest.raises(Corrupt, match="recorded_at is not within the years 1 to 9999") as refused:
+        read_columns(tmp_path, segment_of(tmp_path, columns._replace(**{kind: changed})))
+    assert refused.value.position == {"forecasts": 7, "others": 2}[kind]
+
+
 def test_a_number_that_a_list_lacks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A probability that a file does not have is not taken for one, though the list of a forecast is there."""
     columns = columns_of([*DEPTH, *MADE])
