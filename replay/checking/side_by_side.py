@@ -50,7 +50,8 @@ MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before each row is read by itself
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
 _LATE = 16  # the files are checked before the last part in so many for each other process: this one still decides then
-_UNFIT = (LedgerError, ArithmeticError, LookupError, TypeError, ValueError)  # what a damaged log can lead to
+# What a damaged log can lead to.
+_UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Beginning(NamedTuple):

@@ -586,7 +586,14 @@ def of_another_type(file: sqlite3.Connection, place: int) -> None:
     file.execute("UPDATE stored_events SET topic = 'quote.v1' WHERE originator_version = ?", [place])
 
 
-EDITS: list[Edit] = [said_otherwise, missing, said_twice, exchanged, of_another_type]
+def nested(file: sqlite3.Connection, place: int) -> None:
+    """An event deeper than Python's recursion limit."""
+    [row] = file.execute("SELECT state FROM stored_events WHERE originator_version = ?", [place]).fetchone()
+    deep = row.replace(b'"event":{', b'"event":{"x":' + b"[" * 10_000 + b"]" * 10_000 + b",")
+    file.execute("UPDATE stored_events SET state = ? WHERE originator_version = ?", [deep, place])
+
+
+EDITS: list[Edit] = [said_otherwise, missing, said_twice, exchanged, of_another_type, nested]
 
 
 def edit(path: Path | str, change: Edit, place: int) -> None:
