@@ -129,20 +129,18 @@ class CommandIndex:
         if not len(firsts):
             return
         hashes, positions = commands.hashes, firsts[commands.order]
-        if joined := self._take_shorter(len(firsts)):
-            hashes, positions = (np.concatenate(column) for column in zip(*joined, (hashes, positions), strict=True))
+        size, kept = len(firsts), len(self.runs)
+        while kept and len(self.runs[kept - 1][0]) <= 2 * size:  # so that each run left is twice as long
+            kept -= 1
+            size += len(self.runs[kept][0])
+        if joined := self.runs[kept:]:
+            hashes, positions = (
+                np.concatenate(column) for column in zip(*reversed(joined), (hashes, positions), strict=True)
+            )
             order = np.argsort(hashes, kind="stable")  # which merges sorted parts
             hashes, positions = hashes[order], positions[order]
         small = np.uint32 if int(positions.max()) < 2**32 else np.uint64
-        self.runs.append((hashes, positions.astype(small)))
-
-    def _take_shorter(self, count: int) -> "list[tuple[np.ndarray, np.ndarray]]":
-        """Take the runs that a run of so many commands is joined with, so that each run left is twice as long."""
-        joined: list[tuple[np.ndarray, np.ndarray]] = []
-        while self.runs and len(self.runs[-1][0]) <= 2 * count:
-            joined.append(self.runs.pop())
-            count += len(joined[-1][0])
-        return joined
+        self.runs = [*self.runs[:kept], (hashes, positions.astype(small))]
 
     def older(self, ids: Sequence[str] | HashedIds, read: ReadRows) -> dict[str, RecordedCommand]:
         """Return those of these commands that are recorded, and are not recent. Raises Corrupt, Unavailable."""

@@ -1,9 +1,12 @@
 """The index of recorded commands: what it finds is what a dictionary of the log would hold."""
 
 import random
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -207,3 +210,41 @@ def test_an_older_command_takes_twelve_bytes() -> None:
     index.settle()
     assert [positions.dtype for _, positions in index.runs][-1] == "uint64"
     assert index.runs[-1][1].max() == 2**32 + 3
+
+
+@contextmanager
+def interrupted_at(line: int, *functions: Callable[..., object]) -> Iterator[None]:
+    """Interrupt what runs as these functions begin that line, counted from 1 over all of them."""
+    lines, traced = count(1), {function.__code__ for function in functions}
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code not in traced:
+            return None
+        if event == "line" and next(lines) == line:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def test_an_interrupt_as_commands_are_added_loses_none_that_were_there() -> None:
+    """Runs that are joined are found until the one that replaces them is there."""
+    for line in count(1):
+        index = CommandIndex()
+        for first in (1, 2):
+            index.add(index.hashed([f"c{first}"]), np.array([first], np.uint64))
+        try:
+            with interrupted_at(line, CommandIndex.add):
+                index.add(index.hashed(["c3"]), np.array([3], np.uint64))
+        except KeyboardInterrupt:
+            assert {*index._places(["c1", "c2"])} == {(1, "c1"), (2, "c2")}
+        else:
+            assert line > 5
+            assert {*index._places(["c1", "c2", "c3"])} == {(1, "c1"), (2, "c2"), (3, "c3")}
+            return
