@@ -77,7 +77,7 @@ class Ledger:
         self._subscriptions: set[Listener] = set()
         self._known = WriterState() if known is None else known
         self._kept: int | None = None  # up to which log position the state is kept; None if it is not to be
-        self._is_whole = True  # the state is all there: it is open, and no interrupt may have left a part of it
+        self._is_open = True
         self._on_use: Callable[[Ledger], None] | None = None  # called before each use of what it knows
         forks.renew(self)
 
@@ -266,7 +266,7 @@ class Ledger:
         self._store.close()
         with self._lock:
             self._keep()
-            self._is_whole = False
+            self._is_open = False
             self._known.close()
 
     def __enter__(self) -> Self:
@@ -450,15 +450,12 @@ class Ledger:
             kept_states.keep(self._known, self._store)
 
     def _keep_sealed(self, manifest: "SegmentManifest") -> None:
-        """Keep the state of a long log beside a folder of segments that has all of it.
-
-        An interrupt may have left what is not the state of its position: that is not kept.
-        """
+        """Keep the state of a long log beside a folder of segments that has all of it."""
         from forecast_ledger.ledger.storing import kept_states  # noqa: PLC0415 - late: it imports NumPy
 
         with self._lock:
             head = self._known.head
-            if self._is_whole and head == manifest.end and kept_states.is_due(head.position, 0):
+            if self._is_open and head == manifest.end and kept_states.is_due(head.position, 0):
                 with suppress(Unavailable):  # its temporary file cannot be read
                     kept_states.keep(self._known, self._store, manifest)
 
@@ -481,8 +478,8 @@ class Ledger:
 
     def _forget(self) -> None:
         """Forget what the log says; the next command reads it again."""
-        self._known.close()
-        self._known, self._kept = WriterState(), self._kept and 0
+        known, self._known, self._kept = self._known, WriterState(), self._kept and 0
+        known.close()
 
     def _renew(self) -> None:
         """In a child, forget the threads of its parent, and what one of them may have been changing."""
@@ -494,7 +491,7 @@ class Ledger:
 class _Locked:
     """Keeps other threads out of a ledger. It is a class because that takes a third of the time of a generator.
 
-    After an interrupt, the state may not be that of its position, and is not kept.
+    After an interrupt, the state may not be that of its position: it is forgotten, and the log is read again.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -510,9 +507,11 @@ class _Locked:
             raise Unavailable(f"another thread has used the ledger for {limit:g} s; try again")
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is not None and not isinstance(error, LedgerError):
-            self._ledger._kept, self._ledger._is_whole = None, False
-        self._lock.release()
+        try:
+            if error is not None and not isinstance(error, LedgerError):
+                self._ledger._forget()
+        finally:
+            self._lock.release()
 
 
 def _known_from(

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from forecast_ledger.ledger.batching import writer_state
-from forecast_ledger.ledger.batching.batch import Receipt
+from forecast_ledger.ledger.batching.batch import Batch, Receipt
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.writer_state import CommandIndex, RecordedCommand
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
@@ -248,3 +248,32 @@ def test_an_interrupt_as_commands_are_added_loses_none_that_were_there() -> None
             assert line > 5
             assert {*index._places(["c1", "c2", "c3"])} == {(1, "c1"), (2, "c2"), (3, "c3")}
             return
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_interrupt_of_a_batch_doubles_no_command(size: int) -> None:
+    """Wherever it comes, also between the commit and what the writer notes of it: the log is then read again."""
+    deciding: list[Callable[..., object]] = [Batch.decide_all, Batch._record_quick, Batch.undo, Batch.settle]
+    noting: list[Callable[..., object]] = [Ledger._handle_locked, CommandIndex.settle, CommandIndex.add]
+    new = [forecast(participant=f"p{number}", at=day(2), id=f"new {number}") for number in range(size)]
+    for line in count(1):
+        with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+            ledger.handle(opened(), "question")
+            ledger.handle_many([forecast(participant=f"p{number}", at=day(1), id=f"c{number}") for number in range(9)])
+            was_interrupted = True
+            try:
+                with interrupted_at(line, *deciding, *noting):
+                    ledger.handle_many(new)
+                was_interrupted = False
+            except KeyboardInterrupt:
+                ledger.handle_many(new)
+            ledger.handle_many(new)
+            ids = [recorded.command_id for page in ledger.read() for recorded in page]
+            assert ids == ["question", *(f"c{number}" for number in range(9)), *(command.id for command in new)]
+            found = remembered(ledger)
+            ledger._forget()
+            assert ledger.head().position == 10 + size
+            assert remembered(ledger) == found
+            if not was_interrupted:
+                assert line > 30
+                return
