@@ -36,7 +36,7 @@ _TOGETHER = 8  # pages
 _BYTES = 8 * 2**20  # of rows read ahead; more are no forecasts of a probability
 _ENOUGH = 256  # rows: fewer are decoded in less time
 _SHARE = 2  # one plain row in as many is enough
-_AGAIN = 8  # groups of pages, until the next attempt after one that found few plain rows
+_AGAIN = 8  # groups of pages at most, until the next attempt after some that found few plain rows
 _DIGITS, _DIGEST = 16, 64  # of a number at most, and of a digest
 _ID = 64  # characters of an id, and one more, at most
 _TENS = 10 ** np.arange(_DIGITS + 1)[::-1]
@@ -108,7 +108,7 @@ def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START)
 
     Some pages are read ahead; what reading them raises is raised after the events before it. Raises Corrupt.
     """
-    waits = 0  # groups of pages
+    waits, failed = 0, 0  # groups of pages, attempts
     while True:
         group, size, more, damage = list[Sequence[bytes]](), 0, False, None
         try:
@@ -122,7 +122,11 @@ def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START)
             damage = error
         few = waits > 0 or size > _BYTES or sum(map(len, group)) < _ENOUGH
         read = None if few else _read(group, before)
-        waits = max(waits - 1, 0) if few or read is not None else _AGAIN
+        if few:
+            waits = max(waits - 1, 0)
+        else:
+            failed = 0 if read is not None else failed + 1
+            waits = min((1 << failed) - 1, _AGAIN)
         for page in unseal_pages(iter(group), before) if read is None else read:
             yield page
             before = Checkpoint(page[-1].position, page[-1].digest)
@@ -159,7 +163,7 @@ def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage
 def scan_rows(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
     """Read consecutive rows, at least one, as columns: those that are plain and follow the row before them."""
     computed = [before.digest, *compute_digests(rows)]
-    texts = iter(_texts_between(IMPORTED if IMPORTED.encode() in rows[0] else ""))
+    texts = iter(_texts_between([flag if flag.encode() in rows[0] else "" for flag in (IMPORTED, NORMAL)]))
     scan, digests, first = _Scan(rows), "".join(computed).encode(), before.position + 1
 
     def after_text(read: Callable[..., Any], *given: bytes) -> Any:
@@ -191,10 +195,14 @@ def unscanned(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
     return ScannedRows(digests, np.zeros(len(rows), bool), forecasts, lambda: texts)
 
 
-def _texts_between(imported: str) -> list[bytes]:
-    """Return the bytes of a plain row around its values: before the first, between two of them, after the last."""
+def _texts_between(flags: Sequence[str]) -> list[bytes]:
+    """Return the bytes of a plain row around its values: before the first, between two of them, after the last.
+
+    flags: `imported` and `normal`, each empty if rows have it not.
+    """
     value, none = "\0", ""
-    head = {"imported": imported, "normal": NORMAL, "provenance": none, "command_id": f'"{value}"', "command": value}
+    imported, normal = flags
+    head = {"imported": imported, "normal": normal, "provenance": none, "command_id": f'"{value}"', "command": value}
     event = {"type": TAGS[ForecastMade], "at": value, "question": f'"{value}"', "participant": f'"{value}"'}
     numbers = {"form": "probabilities", "numbers": f"{value},{value}", "attestation": none, "until": none}
     parts: tuple[Any, ...] = (

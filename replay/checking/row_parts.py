@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.events import TAGS, ForecastMade
-from forecast_ledger.ledger.model.log import IMPORTED, Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import IMPORTED, NORMAL, Checkpoint, Recorded
 from forecast_ledger.ledger.model.plain_rows import ForecastRows, ScannedRows, scan_rows, unscanned
 from forecast_ledger.ledger.storing.database import UNTYPED
 from forecast_ledger.projections.core.arrays import BoolArray, Codes, Int64Array
@@ -45,7 +45,7 @@ class _Rows(NamedTuple):
     def of(cls, typed: _Typed, before: Checkpoint, *, scans: bool) -> Self | None:
         """Read rows that follow a checkpoint; None if one is wrong, or the store has another type for it."""
         rows, topics = typed
-        scanned = (scan_rows if scans else unscanned)(rows, before)
+        scanned = (scan_rows if scans and NORMAL.encode() in rows[0] else unscanned)(rows, before)
         is_plain, digests = scanned.is_plain, scanned.digests
         places = np.flatnonzero(~is_plain).tolist()
         others = log.decode_rows(texts := [rows[place] for place in places])

@@ -114,7 +114,7 @@ def test_tables_of_any_log_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_plain_forecasts_are_read_as_columns() -> None:
-    """Numbers and ids of any length are read exactly, also of imported rows."""
+    """Numbers and ids of any length are read exactly, also of imported rows, and of those without a normal form."""
     events: list[AnyEvent] = [
         opened("q"),
         opened("rain"),
@@ -128,10 +128,12 @@ def test_plain_forecasts_are_read_as_columns() -> None:
     assert all(isinstance(page, ReadPage) for page in pages)
     assert [len(page.others) for page in pages if isinstance(page, ReadPage)] == [2, 0, 1]
     assert both(rows)[0] == len(rows)
-    imported = [log.digested_bytes(row).replace(b',"normal"', b',"imported":true,"normal"') for row in rows]
-    [page, *_] = unseal_columns(batched(resealed(imported), 50))
-    assert isinstance(page, ReadPage)
-    assert len(page.others) == 2
+    for flags in (b',"imported":true,"normal":true', b"", b',"imported":true'):
+        other = resealed([log.digested_bytes(row).replace(b',"normal":true', flags) for row in rows])
+        [page, *_] = unseal_columns(batched(other, 50))
+        assert isinstance(page, ReadPage)
+        assert len(page.others) == 2
+        assert both(other)[0] == len(rows)
 
 
 FORGED: list[tuple[bytes, bytes]] = [
@@ -222,11 +224,11 @@ def test_rows_that_cannot_be_read_come_after_the_events_before_them() -> None:
 
 
 def test_logs_of_other_events_are_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages in which few rows are plain are decoded, and so are those after them, until the next attempt."""
+    """Pages in which few rows are plain are decoded, and so are the next: one group of three, then at most two."""
     monkeypatch.setattr(plain_rows, "_AGAIN", 2)
-    rows = sealed([*(opened(f"q{number}") for number in range(30)), *(made(n, "q0") for n in range(90))])
-    pages = [*unseal_columns(batched(rows), START)]
-    assert [isinstance(page, ReadPage) for page in pages] == [False] * 9 + [True] * 15
+    rows = sealed([*(opened(f"q{number}") for number in range(60)), *(made(n, "q0") for n in range(90))])
+    pages = [*unseal_columns(batched(rows), START)]  # the first, the third and the sixth group are looked at
+    assert [isinstance(page, ReadPage) for page in pages] == [False] * 15 + [True] * 15
 
 
 def test_long_rows_are_not_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
