@@ -17,19 +17,14 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.parquet_files import read_batches
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import TAGS, ForecastMade, ForecastWithdrawn
-from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.boards.totals import reference_labels
-from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import (
     DECIMALS,
     FLOATS,
     Column,
-    Ids,
     Values,
     columns_of_rows,
     ids,
@@ -38,19 +33,17 @@ from forecast_ledger.projections.core.columns import (
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
+from forecast_ledger.replay.files.event_table import EVENT_COLUMNS, EVENTS_VERSION, event_tables
 from forecast_ledger.replay.files.text_rows import Cells, text_rows
 from forecast_ledger.replay.mapping.csv_reader import BoundedLines
 from forecast_ledger.replay.reading.blocks import csv_cell, csv_cells, csv_lines
-from forecast_ledger.replay.reading.event_text import EventIds
 from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.reading.replay import Replay, ReplayedPage, replay_of_rows
 
 # --- The tables of an export: the events, contests, questions, participants, projections, and the data dictionary.
 
 
-CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once
 _LOG = ("events", "position")
-_EVENTS = 2  # version of the table of events
 FOREIGN_KEYS = {  # column -> the table and column that it refers to
     "contest": ("contests", "contest"),
     "question": ("questions", "question"),
@@ -76,24 +69,10 @@ UNITS = {
     "count": "whole number",
     "integer": "whole number of any size, exact",
 }
-EVENT_COLUMNS = (
-    Column("position", "count", "log position: 1, 2, 3 …"),
-    Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
-    Column("at", "instant", "when it happened, by the command's account"),
-    Column("command_id", "id", "the id of the command that led to it"),
-    Column("type", "id", "the event's type and version"),
-    Column("contest", "id", "the contest that it is about; empty if none"),
-    Column("question", "id", "the question that it is about; empty if none, or if it can be about several"),
-    Column("participant", "id", "the participant that it is about; empty if none"),
-    Column("event", "text", "its fields: JSON, with integers as in the log"),
-    Column("row", "text", "the row of the log, byte for byte"),
-    Column("digest", "text", "the row's digest, which covers all rows before it"),
-)
 _PARTICIPANTS = (
     Column("participant", "id", "the participant"),
     Column("kind", "text", "participant, consensus (the community forecast, if it is scored) or reference"),
 )
-_FORECASTS, _NO_CONTEST = (TAGS[ForecastMade], TAGS[ForecastWithdrawn]), ("",)
 _DICTIONARY = (
     Column("table", "id", "the table"),
     Column("column", "id", "the column"),
@@ -151,7 +130,7 @@ def export_tables(events: Events, names: Sequence[str], *, floats: bool = False)
     Each table is computed when it is asked for, and the events are to be read before. floats: as of `ExportTable`.
     """
     meaning = "the log: one row per event; all other tables are computed from it"
-    yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, _EVENTS, events)
+    yield ExportTable("events", meaning, ("position",), EVENT_COLUMNS, EVENTS_VERSION, events)
     projections = events.season.projections
     yield _projection(projections, "contests", floats=floats)
     yield _projection(projections, "questions", floats=floats)
@@ -212,7 +191,7 @@ class StoredEvents:
         self.rows, self.digest = season.checkpoint
 
     def __iter__(self) -> Iterator[Table]:
-        return _in_tables(self._pages())
+        return event_tables(self._pages())
 
     def _pages(self) -> Iterator[ReplayedPage]:
         last, until = log.START, self.season.checkpoint
@@ -238,80 +217,11 @@ class ReplayedEvents:
         self.rows, self.digest = log.START
 
     def __iter__(self) -> Iterator[Table]:
-        yield from _in_tables(self._pages(), encoded=self._encoded)
+        yield from event_tables(self._pages(), encoded=self._encoded)
         self.rows, self.digest = self.season.checkpoint
 
     def _pages(self) -> Iterator[ReplayedPage]:
         self.season = yield from replay_of_rows(self._store, self._cut)
-
-
-def _in_tables(pages: Iterable[ReplayedPage], *, encoded: bool = False) -> Iterator[Table]:
-    """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
-    waiting, count, size = list[Table](), 0, 0
-    empty = True
-    for page in pages:
-        waiting.append(_table_of(page, encoded=encoded))  # while its events are in the processor's cache
-        count += len(page.rows)
-        size += sum(map(len, page.rows))
-        if count >= CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield _joined(waiting)
-            count, size, empty = 0, 0, False
-    if waiting or empty:
-        yield _joined(waiting or [_table_of(ReplayedPage((), (), None, (), ()), encoded=encoded)])
-
-
-def _joined(tables: list[Table]) -> Table:
-    """Return tables joined; the list is emptied, so that their rows are in memory once."""
-    table = Table.joined(tables)
-    tables.clear()
-    return table
-
-
-def _table_of(page: ReplayedPage, *, encoded: bool) -> Table:
-    """Return a page of events as a table: from the columns of its forecasts, if it has nothing else."""
-    texts: list[Any] = [*page.rows] if encoded else [row.decode() for row in page.rows]
-    forecasts = page.forecasts
-    plain = page.events.forecasts if isinstance(page.events, ReadPage) and not page.events.others else None
-    command_ids: list[Any]
-    described: list[Any]
-    if plain is not None:
-        read: Sequence[Recorded] = ()
-        command_ids = log.command_ids_at(texts, plain.command_at.tolist(), plain.command_end.tolist())
-        described = log.event_texts_at(texts, plain.event_at.tolist())
-    else:
-        read = page.events[:]  # decodes each row once
-        command_ids = [recorded.command_id for recorded in read]
-        described = [log.event_text(row.decode()) for row in page.rows]
-        if encoded:
-            command_ids, described = ([text.encode() for text in column] for column in (command_ids, described))
-    about: tuple[Values, ...]
-    if forecasts is not None and len(forecasts.position) == len(texts) and (np.diff(forecasts.position) == 1).all():
-        numbers = forecasts.position, forecasts.recorded_at, forecasts.at
-        types = Ids(1 - forecasts.made, _FORECASTS)
-        about = (
-            Ids(np.zeros_like(forecasts.position), _NO_CONTEST),
-            Ids(forecasts.question, page.questions),
-            Ids(forecasts.participant, page.participants),
-        )
-    else:
-        events = [recorded.event for recorded in read]
-        numbers = (
-            int64_array([recorded.position for recorded in read]),
-            int64_array([recorded.recorded_at for recorded in read]),
-            int64_array([event.at for event in events]),
-        )
-        types = ids([TAGS[type(event)] for event in events])
-        about = tuple(ids([getattr(event, name, "") for event in events]) for name in EventIds._fields)
-    values: tuple[Values, ...] = (
-        *numbers,
-        command_ids,  # few recur
-        types,
-        *about,
-        described,
-        texts,
-        log.digests_of(texts),
-    )
-    return Table("events", _EVENTS, EVENT_COLUMNS, values)
 
 
 _EXACT = 2**53  # up to it, every integer is a float

@@ -194,7 +194,7 @@ def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = Non
     """Yield the columns as they are stored, some rows at a time. null: in place of what is missing; see `NULL`."""
     for chunk in sheet.chunks:
         named = zip(sheet.columns, chunk.values, strict=True)
-        filled = {column.name for column, values in named if isinstance(values, Ids) and "" not in values.labels}
+        filled = {column.name for column, values in named if isinstance(values, Ids) and not _has_empty(values)}
         for page in chunk.pages():
             columns = list[list[Any]]()
             for column, values in zip(page.columns, page.values, strict=True):
@@ -209,6 +209,11 @@ def _columns(sheet: ExportTable, joined: Sequence[str], null: float | None = Non
                 columns += stored
             yield columns
         del chunk  # before the next one is read
+
+
+def _has_empty(values: Ids) -> bool:
+    """Return whether a row has no id."""
+    return "" in values.labels and bool((values.codes == values.labels.index("")).any())
 
 
 def _row_by_row(columns: list[list[Any]]) -> list[Any]:

@@ -20,7 +20,7 @@ from pyarrow import ipc, parquet
 from forecast_ledger.bench.inputs import DAY, START, forecasts, handle_all, opening
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
-from forecast_ledger.ledger.model.commands import AnyCommand, SubmitForecast, WithdrawForecast
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, SubmitForecast, WithdrawForecast
 from forecast_ledger.ledger.model.log import encode_row
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -28,9 +28,9 @@ from forecast_ledger.projections.core.columns import KINDS, Column, Values, ids,
 from forecast_ledger.projections.core.table import Table, TableParts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.replay.files import export as module
+from forecast_ledger.replay.files.event_table import EVENT_COLUMNS
 from forecast_ledger.replay.files.export import default_tables, export
 from forecast_ledger.replay.files.formats import (
-    EVENT_COLUMNS,
     FILE_FORMATS,
     UNITS,
     ExportTable,
@@ -235,15 +235,16 @@ def test_events_say_what_the_log_says(log: str, folders: dict[str, Path]) -> Non
 
 @pytest.mark.parametrize("size", [1, 60, 500])
 def test_events_are_the_same_whatever_pages_they_are_read_in(size: int) -> None:
-    """A page of nothing but forecasts and withdrawals is written from their columns, any other from its events."""
+    """Forecasts are written from their columns, and the events between them one by one, in the order of the log."""
     made = forecasts(400, 3, 20)
     first = made[0]
     assert isinstance(first, SubmitForecast)
     who: dict[str, Any] = {"question": first.question, "participant": first.participant}
     who["at"] = format_instant(START + 29 * DAY)
     ended, again = WithdrawForecast(id="end", **who), SubmitForecast(id="again", probability="0.3", **who)
+    late = OpenQuestion(id='"é', question="é", kind="binary", opens_at=who["at"], closes_at=who["at"][:-1] + ".5Z")
     with Ledger.open(":memory:") as ledger:
-        handle_all(ledger, [*opening(3), *made, ended, again])
+        handle_all(ledger, [*opening(3), *made[:200], late, *made[200:], ended, again])
         every = [encode_row(recorded) for page in ledger.read() for recorded in page]
         season = replay(ledger)
 
@@ -259,6 +260,12 @@ def test_events_are_the_same_whatever_pages_they_are_read_in(size: int) -> None:
     )
     assert [*replayed.rows()] == [*Table.joined([*StoredEvents(Store(), season)]).rows()]
     assert encoded.to_arrow().equals(replayed.to_arrow())
+    for said, whole in zip(replayed.rows(), map(json.loads, every), strict=True):
+        assert (said["position"], said["command_id"]) == (whole["position"], whole["command_id"])
+        assert json.loads(said["event"]) == whole["event"]
+        assert said["type"] == whole["event"]["type"]
+        for name in ("contest", "question", "participant"):
+            assert said[name] == whole["event"].get(name, "")
 
 
 def test_odd_texts_come_through(folders: dict[str, Path]) -> None:
