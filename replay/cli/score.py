@@ -144,7 +144,7 @@ def score(
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.replay import replay
     from forecast_ledger.replay.scoring.plan import plan
-    from forecast_ledger.replay.scoring.score import record
+    from forecast_ledger.replay.scoring.score import check_fits, record
     from forecast_ledger.replay.scoring.tables import read_tables
 
     require_columns(view, [column.name for column in CATALOGUE["leaderboard"].columns])
@@ -153,6 +153,8 @@ def score(
     made = plan(tables[0], tables[1] if len(tables) > 1 else None, options)
     for line in [*made.words, *_maps(made, map_path, [*map(str, files)], log or "LOG")]:
         say(line)
+    if log:
+        check_fits(log, made)
     with (
         opened(log, "main", dry_run=False) if log else _in_memory() as (ledger, _),
         summed_refusals(errors) as on_refusal,

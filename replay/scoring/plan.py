@@ -126,7 +126,8 @@ def _question_words(forecasts: Forecasts) -> Iterator[str]:
     yield ", ".join(format_count(len(each), noun) for noun, each in counts.items())
     rows, who = {item.row for item in items}, forecasts.table.texts(forecasts.columns("forecaster"))
     answers = {row for row, name in enumerate(who) if forecasts.answer_row and name == forecasts.answer_row}
-    blank = [line for row, line in enumerate(forecasts.table.lines) if row not in rows | answers]
+    read = rows | answers
+    blank = [line for row, line in enumerate(forecasts.table.lines) if row not in read]
     if blank:
         rows_left, first = format_count(len(blank), "row"), f"{forecasts.table.unit} {blank[0]}"
         yield f"no forecast is made of {rows_left} without a number, a question or a forecaster; the first is {first}"

@@ -17,7 +17,31 @@ from forecast_ledger.replay.scoring.options import KINDS, MEANINGS, WIDES, Optio
 from forecast_ledger.replay.scoring.plan import Plan, Step, plan
 from forecast_ledger.replay.scoring.tables import Table, read_table, table_of
 from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_batches, tally
-from forecast_ledger.replay.writing.store import Ledger
+from forecast_ledger.replay.writing.provisional_stores import open_overlay
+from forecast_ledger.replay.writing.store import Ledger, prizes_from_log
+
+
+def check_fits(location: str, plan: Plan) -> None:
+    """Refuse tables that a log cannot take, because it has rows of another table or of another copy of this one.
+
+    Nothing is recorded. location: a log that may not exist yet. Refuses with the code of the first command that the log
+    has with other content (command_id_reused), or of the contest that cannot be opened; and as `open_overlay` raises.
+    """
+
+    def refuse(row_location: InputLocation, refused: Refused) -> None:
+        if refused.code == "command_id_reused" or row_location.command == "open_contest":
+            where = ", ".join(filter(None, (row_location.where(), row_location.command)))
+            detail = f"it has rows of another table, or of another copy of this one: {where}: {refused.meaning}"
+            raise Refused(refused.code, "log", None, f"{detail}; nothing is recorded", remedy=_ANOTHER_LOG)
+
+    with open_overlay(location, "main", prizes_from_log) as (branch, head):
+        if head.position:
+            record(branch, plan, refuse)
+
+
+_ANOTHER_LOG = (
+    "give --log a new file; a table that changes is followed by a map with `source` (the guide to CSV files, section 4)"
+)
 
 
 def record(
@@ -120,6 +144,7 @@ def _recorded(made: Plan, location: str | PathLike[str], on_refusal: OnRefusal |
     def keep(row_location: InputLocation, refused: Refused) -> None:
         first.append(refused.about(", ".join(filter(None, (row_location.where(), row_location.command)))))
 
+    check_fits(fspath(location), made)
     with Ledger.open(location) as ledger:
         record(ledger, made, on_refusal or keep)
         if first:

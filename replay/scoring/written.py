@@ -99,7 +99,8 @@ def instants_of(column: str, texts: Collection[str], options: Options) -> Instan
     zone = "UTC" if fixed else options.zone or "UTC"
     keys |= {"offset": "Z" if zone == "UTC" else zone} if _OFFSET.fullmatch(zone) else {"zone": zone}
     instant_reader(InstantFormat("", keys.get("offset", ""), keys.get("zone", "")), "zone")  # refuses an unknown zone
-    return Instants(keys, f"{'times' if has_clock else 'days'}{shown}, in {zone}", day=not has_clock)
+    days = "days and instants" if not form and any(map(_WHOLE.fullmatch, texts)) else "days"
+    return Instants(keys, f"{'times' if has_clock else days}{shown}, in {zone}", day=not has_clock)
 
 
 def _form(column: str, texts: Collection[str], options: Options) -> str:
