@@ -65,10 +65,10 @@ class Files:
         self._at = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100 - also when the process has moved
         self._lock, self._writing, self._used = RLock(), Lock(), 0
         self._closed = self._inherited = False
-        self._file = _file_at(self._at)
+        self._file = file_at(self._at)
         self._datastore: SQLiteDatastore | None = self._opened(path)
         self._writer: SQLiteConnection | None = None
-        self._file = self._file or _file_at(self._at)
+        self._file = self._file or file_at(self._at)
         forks.tell(self)
 
     def _opened(self, path: str) -> SQLiteDatastore:
@@ -96,7 +96,7 @@ class Files:
 
     def check_there(self, error: type[LedgerError] = Unavailable) -> None:
         """Raise an error if the file has been deleted, moved or replaced: nobody else would find what it records."""
-        if self._path != MEMORY and ((found := _file_at(self._at)) is None or found != self._file):
+        if self._path != MEMORY and ((found := file_at(self._at)) is None or found != self._file):
             raise error(f"{self._path}: the file that was opened is not there any more; {_OPEN_AGAIN}")
 
     def _end_use(self) -> None:
@@ -197,7 +197,7 @@ _INHERITED = (
 )
 
 
-def _file_at(path: str) -> tuple[int, int] | None:
+def file_at(path: str) -> tuple[int, int] | None:
     """Return the device and the inode of the file at a path, which name the file; None if none is found there."""
     try:
         found = os.stat(path)  # noqa: PTH116 - in half of the time

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.storing.sqlite_files import file_at
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
 from forecast_ledger.replay.readmodel.sqlite_statements import NULL, create_indexes, create_table, insert_values
 
@@ -28,6 +29,7 @@ _REMEDY = (
     "make it again with `forecast-ledger follow --rebuild`; if that is refused too, delete the file with its -wal and "
     "-shm files, follow the log again, and name its optional tables with --with"
 )
+_FOLLOW_AGAIN = "put it back, or follow the log again"
 
 
 def is_unchanged(path: str) -> bool:
@@ -69,6 +71,7 @@ class SQLiteTables:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         """Open a file; create it unless read_only. Raises Unavailable."""
         self.location = path
+        self._at = os.path.abspath(path)  # noqa: PTH100 - as the store's, also when the process has moved
         self._lock: sqlite3.Connection | None = None
         self._checked = -1  # SQLite's data_version at the last check of all parts
         self._is_unchanged = False  # whether the file has the digest that is written beside it
@@ -76,6 +79,7 @@ class SQLiteTables:
         self._made = list[Layout]()
         with self.errors():
             self._connection = self._connect("ro" if read_only else "rwc")
+        self._file = file_at(self._at)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -93,7 +97,9 @@ class SQLiteTables:
         self._connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
         self._is_unchanged = self._is_unchanged and not writing
         try:
+            self._check_there()
             yield
+            self._check_there()
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -103,6 +109,11 @@ class SQLiteTables:
             self._made.clear()
         if writing and self._beside:
             self._take_over()
+
+    def _check_there(self) -> None:
+        """Raise Unavailable if the file has been deleted, moved or replaced: nobody else would find what it records."""
+        if not self._beside and (self._file is None or file_at(self._at) != self._file):
+            raise Unavailable(f"{self.location}: the file that was opened is not there any more; {_FOLLOW_AGAIN}")
 
     def hold(self) -> bool:
         """See `Database`: a lock on a file beside this one, which readers do not wait for."""
@@ -126,7 +137,7 @@ class SQLiteTables:
     def close(self) -> None:
         is_written_back = (
             self._lock is not None and not self._is_unchanged and not self._beside and self._is_in_one_file()
-        )
+        ) and file_at(self._at) == self._file
         self._connection.close()
         if is_written_back:
             write(self.location)
@@ -179,6 +190,7 @@ class SQLiteTables:
         with closing(self._connection) as beside:
             self._connection = self._connect("rwc")
             beside.backup(self._connection)
+        self._file = file_at(self._at)
         self._remove_beside()
         self._beside = ""
         self._set_up()
@@ -230,7 +242,7 @@ class SQLiteTables:
             raise Unavailable(f"{self.location}: the file is damaged: SQLite reports {result}; {self.remedy}")
 
     def _connect(self, mode: str, beside: str = "", timeout: float | None = None) -> sqlite3.Connection:
-        location = f"file:{quote(os.path.abspath(self.location))}{beside}?mode={mode}"  # noqa: PTH100 - as the store's
+        location = f"file:{quote(self._at)}{beside}?mode={mode}"
         wait = _LOCK_TIMEOUT if timeout is None else timeout
         return sqlite3.connect(location, timeout=wait, isolation_level=None, uri=True, check_same_thread=False)
 

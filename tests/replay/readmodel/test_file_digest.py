@@ -1,6 +1,7 @@
 """The digest of a read model's file lets a start skip the comparison of rows, and hides no change."""
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -156,3 +157,47 @@ def test_a_change_under_a_runner_is_not_taken_over(followed: tuple[str, str]) ->
         changed_in_the_log_of_writes(tables).close()
     with pytest.raises(Unavailable, match="in standing differ from those that were written"):
         Runner(log, tables)
+
+
+def delete(tables: Path) -> None:
+    """The file is gone."""
+    tables.unlink()
+
+
+def replace(tables: Path) -> None:
+    """Another file of the same bytes has its name, as one that was restored from a backup."""
+    Path(copy(tables, tables.with_name("copy"))).replace(tables)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete a file that is open")
+@pytest.mark.parametrize("change", [delete, replace])
+@pytest.mark.parametrize("is_within", [False, True])
+def test_a_file_that_is_not_there_any_more_is_not_written(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], is_within: bool
+) -> None:
+    """A refresh into it would be lost: it is refused, also if it happens meanwhile, and no digest is written."""
+    log, tables = followed
+    beside = Path(tables + BESIDE)
+    with Runner(log, tables) as runner:
+        before = beside.read_bytes()
+        record(log, HISTORY[-2:-1])
+        if is_within:
+            insert = sqlite_tables.SQLiteTables.insert
+            changes = iter([change])
+
+            def inserted(self: sqlite_tables.SQLiteTables, *given: Any) -> None:
+                insert(self, *given)
+                for each in changes:
+                    each(Path(tables))
+
+            monkeypatch.setattr(sqlite_tables.SQLiteTables, "insert", inserted)
+        else:
+            change(Path(tables))
+        with pytest.raises(Unavailable, match="the file that was opened is not there any more"):
+            runner.refresh()
+    assert beside.read_bytes() == before
+    for end in ("", "-wal", "-shm"):
+        Path(tables + end).unlink(missing_ok=True)
+    with Runner(log, tables, optional=["standing"]) as runner:
+        runner.refresh()
+    assert_up_to_date(tables, HISTORY[:-1])
