@@ -357,7 +357,8 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
         with _lock(path):
             metadata, sizes = _metadata(path, entry.sha256, _status(path))
         names = _dictionaries(schema)
-        with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names) as file:
+        ahead = not isinstance(path, Path)  # a file on this machine would be copied once more, into memory of its size
+        with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names, pre_buffer=ahead) as file:
             if file.metadata.num_rows != entry.rows:
                 raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
             column_names = file.schema_arrow.names
