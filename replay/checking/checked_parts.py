@@ -10,6 +10,7 @@ from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import ForecastPage
 
 
@@ -18,7 +19,7 @@ class CheckedPage(NamedTuple):
 
     plain: 1 for each forecast that is alone in its command, and of which all is checked that needs no other row; 0 for
     every other row. others: these rows. ids: of the commands of the plain ones, as `bytes_of` gives them. forecasts:
-    the plain ones, with the codes of the processes.
+    the plain ones, with the codes of the processes; without facts, some of their columns are empty.
     """
 
     plain: bytes
@@ -33,6 +34,10 @@ class CheckedPage(NamedTuple):
         columns = map(np.concatenate, zip(*forecasts, strict=True))
         return cls(b"".join(plain), [*chain(*others)], np.concatenate(ids), ForecastPage(*columns))
 
+    def with_participants(self, codes: Int64Array) -> Self:
+        """Return the page with other codes of participants, by those that they have."""
+        return self._replace(forecasts=self.forecasts._replace(participant=codes[self.forecasts.participant]))
+
 
 class CheckedPart(NamedTuple):
     """Pages of rows that are right if those up to `before` are; participants: by code."""
@@ -44,12 +49,19 @@ class CheckedPart(NamedTuple):
     participants: list[str]
     pages: list[CheckedPage]
 
+    def without_facts(self) -> Self:
+        """Return the part with no more of its forecasts than deciding takes."""
+        nothing = np.zeros(0, np.int64)
+        rest = dict.fromkeys(("recorded_at", "made", "until", "lengths", "numbers"), nothing)
+        return self._replace(pages=[page._replace(forecasts=page.forecasts._replace(**rest)) for page in self.pages])
+
 
 class Reader(NamedTuple):
     """What a process has. segments: the rows of the store, if it is a folder of them.
 
-    forms: of the questions whose outcomes never change. codes: of all questions. several: participants with several
-    ids.
+    forms: of the questions whose outcomes never change. codes: of all questions, in their order. several: participants
+    with several ids. keeps_columns: of forecasts. Without a payment, which is compared with the board, none are needed,
+    and nothing is appended to segments while they are read.
     """
 
     store: StoredLog
@@ -58,6 +70,7 @@ class Reader(NamedTuple):
     forms: dict[str, QuestionForm]
     codes: dict[str, int]
     several: set[str]
+    keeps_columns: bool
 
 
 def plain_rows(page: list[Recorded], before: list[str], after: list[str], reader: Reader) -> bytearray:

@@ -30,13 +30,14 @@ from forecast_ledger.ledger.model.events import (
     AnyEvent,
     OutcomesChanged,
     ParticipantRenamed,
+    PrizePaid,
     QuestionOpened,
 )
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.forks import can_fork
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
-from forecast_ledger.projections.core.arrays import Int64Array, int64_array, run_lengths, run_starts
+from forecast_ledger.projections.core.arrays import int64_array, run_lengths, run_starts
 from forecast_ledger.projections.facts.columns import Facts, ForecastPage
 from forecast_ledger.projections.facts.from_log import file_columns, file_page
 from forecast_ledger.replay.checking.checked_parts import CheckedPage, CheckedPart, Reader
@@ -49,7 +50,9 @@ from forecast_ledger.replay.reading.log import Cut, Log
 MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before each row is read by itself
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
+_TOGETHER = 4  # parts whose commands are decided together: a question then takes its forecasts in fewer pieces
 _LATE = 16  # the files are checked before the last part in so many for each other process: this one still decides then
+SURROUNDINGS = QuestionOpened, OutcomesChanged, ParticipantRenamed, PrizePaid
 # What a damaged log can lead to.
 _UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -57,7 +60,7 @@ _UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, 
 class Beginning(NamedTuple):
     """The beginning of a log, verified up to the last row of `rows`.
 
-    columns: of its forecasts, which are not among the facts yet.
+    columns: of its forecasts, which are not among the facts yet; none if the `Reader` does not keep them.
     """
 
     rows: RowChecker
@@ -78,17 +81,19 @@ class _Surroundings(NamedTuple):
     """What is true of forecasts wherever they are in the log.
 
     questions: as each was first opened; the code by which processes name a question is its index. changed: those whose
-    outcomes change. several: participants with several ids. Forecasts on these, or of these, are never plain.
+    outcomes change. several: participants with several ids. Forecasts on these, or of these, are never plain. paid:
+    contests that pay prizes.
     """
 
     questions: dict[str, QuestionOpened]
     changed: set[str]
     several: set[str]
+    paid: set[str]
 
     @classmethod
     def of(cls, events: Iterable[str]) -> "_Surroundings":
         """Read them from the events of a log."""
-        surroundings = cls({}, set(), set())
+        surroundings = cls({}, set(), set(), set())
         for event in map(json.Decoder(AnyEvent).decode, events):
             match event:
                 case QuestionOpened():
@@ -97,6 +102,8 @@ class _Surroundings(NamedTuple):
                     surroundings.changed.add(event.question)
                 case ParticipantRenamed():
                     surroundings.several.update((event.participant, event.to))
+                case PrizePaid():
+                    surroundings.paid.add(event.contest)
         return surroundings
 
 
@@ -117,7 +124,7 @@ def verified_beginning(
     if end < LEAST:
         return None
     try:
-        events = store.events_of((QuestionOpened, OutcomesChanged, ParticipantRenamed), end)
+        events = store.events_of(SURROUNDINGS, end)
         if events is None:
             return None
         tasks = _Tasks(Given(fspath(source.location), source.name, events), processes - 1)
@@ -129,7 +136,7 @@ def verified_beginning(
         parts = [tasks.submit(check_part, *part) for part in pairwise(ends[:late])]
         faultless = [tasks.submit(has_no_faults)] if files else []
         parts += [tasks.submit(check_part, *part) for part in pairwise(ends[late - 1 :])]
-        beginning = _joined(source, audit, [*_Surroundings.of(events).questions], tasks.results(parts))
+        beginning = _joined(source, audit, tasks.reader, tasks.results(parts))
         return beginning if beginning is not None and all(tasks.results(faultless)) else None
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None
@@ -154,11 +161,11 @@ class _Tasks:
     """Tasks of other processes, and of this one: while it waits for a result, it does what no other has begun."""
 
     def __init__(self, given: Given, others: int) -> None:
-        self._reader, self._pool = _open(given), None
+        self.reader, self._pool = _open(given), None
         try:
-            if others and self._reader.segments is not None and can_fork():
-                self._reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
-                _inherited.append(self._reader)
+            if others and self.reader.segments is not None and can_fork():
+                self.reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
+                _inherited.append(self.reader)
             if others:
                 self._pool = start(others, begin, given, may_fork=True)
         except BaseException:
@@ -179,7 +186,7 @@ class _Tasks:
         while waiting:
             task = waiting.popleft()
             while unseen and not task.done.done():
-                unseen.popleft().do(self._reader)
+                unseen.popleft().do(self.reader)
             if unseen and unseen[0] is task:
                 unseen.popleft()
             yield task.done.result()
@@ -188,56 +195,63 @@ class _Tasks:
         """End the processes, and close what this one has read from."""
         if self._pool:
             self._pool.close()
-        self._reader.store.close()
+        self.reader.store.close()
 
 
-def _joined(source: Log, audit: Audit, names: list[str], parts: Iterator[CheckedPart | None]) -> Beginning | None:
+def _joined(source: Log, audit: Audit, reader: Reader, parts: Iterator[CheckedPart | None]) -> Beginning | None:
     """Return the beginning of a log that consists of parts; None if anything is in doubt. Raises Corrupt for some.
 
-    names: of questions, by the codes of the processes, which the facts have too: both count questions as they open.
+    The facts have the codes of questions that processes have: both count questions as they open.
     """
-    whole = Beginning(RowChecker(Cut(None)), audit, Facts(), [])
+    whole, names = Beginning(RowChecker(Cut(None)), audit, Facts(), []), [*reader.codes]
     rows = whole.rows
-    for part in parts:
-        if part is None or part.before != rows.last.digest:
-            return None
-        added = [whole.facts.participant_codes.add(name) for name in part.participants]
-        for page in part.pages:
-            if not _enter(whole, page, names, int64_array(added)):
+    while some := [*islice(parts, _TOGETHER)]:
+        pages = list[CheckedPage]()
+        for part in some:
+            if part is None or part.before != rows.last.digest:
                 return None
-        rows.last, rows.recorded_at, rows.imported = part.end, part.recorded_at, max(rows.imported, part.imported)
+            codes = int64_array([whole.facts.participant_codes.add(name) for name in part.participants])
+            pages += (page.with_participants(codes) for page in part.pages)
+            rows.last, rows.recorded_at, rows.imported = part.end, part.recorded_at, max(rows.imported, part.imported)
+        page = CheckedPage.joined(pages)
+        others = log.decode_rows(page.others)
+        if not reader.keeps_columns and any(type(recorded.event) is PrizePaid for recorded in others):
+            return None
+        if not _enter(whole, page, others, names):
+            return None
         source.on_progress(rows.last.position)
     audit.check_taken()
     labels = whole.facts.question_codes.labels
     return whole if labels == names[: len(labels)] else None
 
 
-def _enter(whole: Beginning, page: CheckedPage, names: list[str], codes: Int64Array) -> bool:
+def _enter(whole: Beginning, page: CheckedPage, others: list[Recorded], names: list[str]) -> bool:
     """Decide the commands of a page, and file their events; False if any of them is in doubt. Raises Corrupt.
 
-    names: of questions, by the codes of the processes. codes: in the facts, by those that participants have there.
+    others: its rows that are not plain. names: of questions, by the codes of the processes. Participants have the codes
+    of the facts.
     """
     forecasts, decided = page.forecasts, list[Recorded]()
-    forecasts = forecasts._replace(participant=codes[forecasts.participant])
     plain = PlainForecasts(
         names,
         whole.facts.participant_codes.labels,
         *(forecasts.question, forecasts.participant, forecasts.at, page.ids, forecasts.position),
     )
-    others, is_plain, taken = iter(log.decode_rows(page.others)), np.frombuffer(page.plain, np.int8).astype(np.int64), 0
+    left, is_plain, taken = iter(others), np.frombuffer(page.plain, np.int8).astype(np.int64), 0
     starts = run_starts(is_plain)
     for first, count in zip(starts.tolist(), run_lengths(starts, len(is_plain)).tolist(), strict=True):
         if is_plain[first]:
             before = whole.audit.take(plain.between(taken, taken := taken + count))
         else:
-            before = whole.audit.decide([*islice(others, count)])
+            before = whole.audit.decide([*islice(left, count)])
         if before is None:
             return False
         decided += before
     if decided and (filed := file_page(whole.facts, decided)) is not None:
         whole.columns.append(filed)
     if len(page.ids):
-        whole.columns.append(file_columns(whole.facts, forecasts))
+        filed = file_columns(whole.facts, forecasts)
+        whole.columns.extend([filed] if len(filed.made) else [])
     return True
 
 
@@ -256,7 +270,7 @@ def with_reader(task: Callable[..., Any], *given: Any) -> Any:
 
 
 def _open(given: Given) -> Reader:
-    questions, changed, several = _Surroundings.of(given.events)
+    questions, changed, several, paid = _Surroundings.of(given.events)
     checks, codes = ForecastForms(), {name: code for code, name in enumerate(questions)}
     forms = {name: checks.of(name, question) for name, question in questions.items() if name not in changed}
     segments = SegmentRows(folder_at(given.location), given.name) if is_folder(given.location) else None
@@ -264,7 +278,7 @@ def _open(given: Given) -> Reader:
         store = StoredLog.open(given.location, given.name, read_only=True)
     else:
         store = StoredLog(segments, given.name)
-    return Reader(store, segments, checks, forms, codes, several)
+    return Reader(store, segments, checks, forms, codes, several, segments is None or bool(paid))
 
 
 def has_no_faults(reader: Reader) -> bool:
@@ -280,6 +294,7 @@ def check_part(reader: Reader, after: int, end: int) -> CheckedPart | None:
     try:
         with gc_pause.paused():
             check = checked_rows if reader.segments is None else checked_columns
-            return check(reader, after, end)
+            part = check(reader, after, end)
+            return part if part is None or reader.keeps_columns else part.without_facts()
     except _UNFIT:
         return None

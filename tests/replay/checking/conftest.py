@@ -51,6 +51,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Beginning | None]:
     monkeypatch.setattr(side_by_side, "MANY", 1)
     monkeypatch.setattr(side_by_side, "LEAST", 1)
     monkeypatch.setattr(side_by_side, "PART", 7)
+    monkeypatch.setattr(side_by_side, "_TOGETHER", 2)
     monkeypatch.setattr(StoredLog, "pages_with_types", partialmethod(StoredLog.pages_with_types, 3))
     monkeypatch.setattr(row_parts, "_TOGETHER", 4)
     monkeypatch.setattr(taken_forecasts, "_FEW", 2)  # so that forecasts are taken row by row, and as columns

@@ -336,9 +336,10 @@ OF_ALL_FORMS: list[Any] = [
 
 
 def test_forecasts_of_every_form_are_taken_from_segments_as_from_rows(
-    tmp_path: Path, begun: list[Beginning | None]
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is told from columns is what rows tell: all numbers of every forecast, but for the codes of participants."""
+    monkeypatch.setattr(CheckedPart, "without_facts", lambda part: part)  # as if a prize were paid
     path = written(tmp_path / "log.db", OF_ALL_FORMS, at=micros(19))
     for location in (path, in_segments(path, tmp_path / "s", 100)):
         assert same(location)
@@ -353,6 +354,21 @@ def test_forecasts_of_every_form_are_taken_from_segments_as_from_rows(
         found.append(sorted(zip(*(column.tolist() for column in columns), who, numbers, strict=True)))
     assert found[0] == found[1]
     assert len(found[0]) == 19
+
+
+def test_columns_of_forecasts_are_kept_for_boards_that_payments_are_compared_with(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of segments alone; if they pay a prize after all, the log is read alone."""
+    paths = [written(tmp_path / f"{number}.db", commands) for number, commands in enumerate((FORECASTS, PAID))]
+    folders = [in_segments(path, tmp_path / str(number), 100) for number, path in enumerate(paths)]
+    locations: list[Path | str] = [*paths, *folders]
+    for location in locations:
+        assert same(location)
+    assert [each and bool(each.columns) for each in begun] == [True, True, False, True]
+    monkeypatch.setattr(side_by_side, "SURROUNDINGS", side_by_side.SURROUNDINGS[:-1])
+    assert same(folders[1])
+    assert begun[-1] is None
 
 
 @pytest.mark.parametrize(
