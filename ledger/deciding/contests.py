@@ -200,6 +200,10 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     if state.prizes is None:
         raise Refused("prizes_unknown", "contest", command.contest)
     prizes = state.prizes(command.contest)
+    if not prizes and contest.pool and contest.rules.take == "none":
+        detail = f"the rules {contest.rules.name} have no take; they never pay, so that its pool stays unpaid"
+        remedy = "to pay it, open a contest of the same questions whose rules have a take: `forecast-ledger rules`"
+        raise Refused("nobody_wins", "contest", command.contest, detail, remedy=remedy)
     if not prizes:
         raise Refused("nobody_wins", "contest", command.contest)
     _check_prizes(prizes, command.contest, state)

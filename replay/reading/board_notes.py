@@ -328,7 +328,8 @@ def _value(value: Any) -> str:
 
 
 def left_out(projections: Projections, name: str) -> list[str]:
-    """Say how many questions and participants of a contest are not in the numbers of its board, and why; [] if none.
+    """Say how many questions and participants of a contest are not in the numbers of its board, and why, and whether it
+    has a pool that its rules never pay; [] if there is nothing to say.
 
     >>> from forecast_ledger import commands, open_ledger, replay
     >>> times = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-09T00:00:00Z"}
@@ -345,6 +346,8 @@ def left_out(projections: Projections, name: str) -> list[str]:
     counted = len(scored_questions(facts, contest).answers)
     if counted < len(contest.entries):
         notes.append(f"{counted:,} of the {len(contest.entries):,} questions of {name} have an answer that counts")
+    if contest.opened.pool and contest.opened.rules.take == "none":
+        notes.append(f"the pool of {name} is never paid: the rules {contest.opened.rules.name} have no take")
     hidden = {who for who in {*contest.levels, *contest.enrolments} if contest.level_of(who) == "hidden"}
     if hidden:
         see = f"log LOG --type participant_excluded --contest {name}"

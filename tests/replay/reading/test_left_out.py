@@ -40,6 +40,20 @@ def test_a_board_that_has_everybody_says_nothing(tmp_path: Path) -> None:
     assert noted(tmp_path, *story) == []
 
 
+@pytest.mark.parametrize(
+    ("rules", "pool", "says"),
+    [
+        ("brier-daily", 100, ["the pool of cup is never paid: the rules brier-daily have no take"]),
+        ("brier-daily", 0, []),
+        ("peer-2024-03", 100, []),
+    ],
+)
+def test_a_pool_that_its_rules_never_pay_is_named(tmp_path: Path, rules: str, pool: int, says: list[str]) -> None:
+    """Below the board, where a prize of 0 for everybody could be taken for a result."""
+    story: list[AnyCommand] = [opened(), contest(rules=rules, pool=pool), entry(), forecast(), resolution()]
+    assert noted(tmp_path, *story) == says
+
+
 def test_forecasts_in_segments_are_not_read_again_where_everybody_is_on_the_board(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -414,16 +414,26 @@ def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
         sealed(pool=0),
         sealed(chances={}),
         sealed(chances={"ada": "0.7"}, rules="peer-2024-03"),
-        sealed(rules="baseline"),
         sealed(*(exclusion(participant=who) for who in CHANCES)),
         [contest(pool=100), finalization()],
     ],
-    ids=["no pool", "no forecast", "no peer", "no take", "all excluded", "no question"],
+    ids=["no pool", "no forecast", "no peer", "all excluded", "no question"],
 )
 def test_a_board_on_which_nobody_wins_pays_nobody(nobody: list[AnyCommand]) -> None:
     """The refusal says so; the pool stays where it is."""
     assert refusal(*nobody) == ("nobody_wins", "contest", "cup")
     with kept(":memory:", *nobody) as ledger, pytest.raises(Refused, match="no participant wins a prize"):
+        ledger.handle(payment(), "by hand")
+
+
+def test_a_pool_of_rules_that_never_pay_is_not_taken_for_a_board_that_nobody_won() -> None:
+    """They have no take, and the refusal says what to do; without a pool, nothing was promised."""
+    with kept(":memory:", *sealed(rules="baseline")) as ledger, pytest.raises(Refused) as refused:
+        ledger.handle(payment(), "by hand")
+    assert (refused.value.code, refused.value.field) == ("nobody_wins", "contest")
+    assert "the rules baseline have no take; they never pay" in refused.value.detail
+    assert "open a contest of the same questions whose rules have a take" in refused.value.remedy
+    with kept(":memory:", *sealed(rules="baseline", pool=0)) as ledger, pytest.raises(Refused, match="no action is"):
         ledger.handle(payment(), "by hand")
 
 
