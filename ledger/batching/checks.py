@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from forecast_ledger.ledger.core.errors import NewerVersion, Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, format_instant, is_micros, read_duration, read_instant
 from forecast_ledger.ledger.core.version import code_version
-from forecast_ledger.ledger.core.visible import is_known_plain, unseen
+from forecast_ledger.ledger.core.visible import is_known_plain, not_plain, unseen
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -149,7 +149,7 @@ def check_new_ids(command: commands.AnyCommand, state: State) -> None:
         if (what or not is_known_plain(text)) and not (field in {"participant", "to"} and state.takes_part(text)):
             if what:
                 raise Refused("id_not_visible", field, text, f"{what} cannot be seen")
-            raise Refused("id_not_plain", field, text)
+            raise Refused("id_not_plain", field, text, not_plain(text))
 
 
 def _brought(command: Any) -> Iterator[tuple[str, str]]:

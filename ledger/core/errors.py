@@ -101,7 +101,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "give outcomes for multiple_choice, range for numeric, date and discrete, and neither for binary",
     ),
     "wrong_distribution": (
-        "the question takes another kind of forecast, or more than one was given",
+        "the question takes another kind of forecast, or not exactly one was given",
         "give probability for binary, probabilities for multiple_choice, cdf, points, quantiles or samples for a range",
     ),
     "wrong_resolution": (

@@ -25,11 +25,16 @@ class Vocabulary(NamedTuple):
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """Return the allowed word that is most similar to a word, ignoring case; empty if none is similar.
 
+    The shortest that begins with it, if it has three characters or more, comes before any other.
+
     >>> nearest("LNN", ["none", "ln", "log2"]), nearest("kernl", ["name", "kernel"]), nearest("xyz", ["ln"])
     ('ln', 'kernel', '')
+    >>> nearest("peer", ["spot-peer", "peer-2024-03", "peer-average-2023"])
+    'peer-2024-03'
     """
     by_lower = {candidate.lower(): candidate for candidate in allowed}
-    matches = get_close_matches(word.lower(), by_lower, 1)
+    begun = [candidate for candidate in by_lower if candidate.startswith(word.lower()) and len(word) > 2]
+    matches = sorted(begun, key=len) or get_close_matches(word.lower(), by_lower, 1)
     return by_lower[matches[0]] if matches else ""
 
 

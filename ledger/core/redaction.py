@@ -15,6 +15,7 @@ _USER = re.compile(r"(?<![\w:/])([\w.%+-]+):[^\s/@:'\"]+@(?=[\w.[-])")  # of a U
 _QUERY = re.compile(r"\?[\w.%-]+=[^\s'\"`<>]*")  # likewise
 _HARMLESS = {"channel_binding", "connect_timeout", "mode", "region", "schema", "sslmode", "target_session_attrs"}
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{0,40}", re.ASCII)
+_BREAK = re.compile(r"(?<![:;,\s])\s*\n\s*")  # between lines of a message, of which the first does not lead to the next
 _ENDS = ":;,.)]"  # signs that end a URL in a sentence
 
 
@@ -28,6 +29,15 @@ def redacted(location: object) -> str:
     """
     text = str(location)
     return _redacted_url(text) if _WHOLE_URL.match(text) else redacted_text(text)
+
+
+def one_line(text: str) -> str:
+    r"""Return the message of a database on one line, without the part of the statement that PostgreSQL appends.
+
+    >>> one_line("Connection refused\n\tIs the server running?\nLINE 1: SELECT 1"), one_line("tried:\n- a")
+    ('Connection refused; Is the server running?', 'tried: - a')
+    """
+    return " ".join(_BREAK.sub("; ", text.partition("\nLINE ")[0].strip()).split())
 
 
 def redacted_text(text: str) -> str:

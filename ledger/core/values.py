@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE, half_even
 from forecast_ledger.ledger.core.integer_digits import allow_digits
-from forecast_ledger.ledger.core.visible import is_plain
+from forecast_ledger.ledger.core.visible import is_plain, not_plain
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Number = Decimal | float | int | str
@@ -380,7 +380,7 @@ def check_id(text: str, field: str) -> str:
     if len(text) > ID_LENGTH:
         raise Refused("id_too_long", field, text)
     if " " in (text[0], text[-1]) or not is_plain(text):
-        raise Refused("id_not_plain", field, text)
+        raise Refused("id_not_plain", field, text, not_plain(text))
     return text
 
 

@@ -69,6 +69,27 @@ def is_known_plain(text: str) -> bool:
     return text.isprintable() and unicodedata.is_normalized("NFC", text)
 
 
+def not_plain(text: str) -> str:
+    r"""Say which character of a text is not plain, since a text may look like its plain form; empty if none is found.
+
+    >>> not_plain("Zoe\u0308")
+    'character 3 is U+0065 LATIN SMALL LETTER E, where form NFC has U+00EB LATIN SMALL LETTER E WITH DIAERESIS'
+    >>> not_plain("a\tb"), not_plain("ada ")
+    ('character 2 is U+0009, which cannot be printed', 'it begins or ends with a space')
+    """
+    composed = unicodedata.normalize("NFC", text)
+    for number, (character, other) in enumerate(zip(text, composed, strict=False), 1):
+        if character != other:
+            return f"character {number} is {_named(character)}, where form NFC has {_named(other)}"
+        if not character.isprintable() or _UNPRINTABLE.search(character):
+            return f"character {number} is {_named(character)}, which cannot be printed"
+    return "it begins or ends with a space" if text.strip(" ") != text else ""
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
+
+
 def unseen(text: str) -> str:
     r"""Return the first character of a text that cannot be seen, as its code point and name; empty if there is none.
 
@@ -76,7 +97,7 @@ def unseen(text: str) -> str:
     ('U+FE0F VARIATION SELECTOR-16', '')
     """
     match = None if text.isascii() else _UNSEEN.search(text)
-    return "" if match is None else f"U+{ord(match[0]):04X} {unicodedata.name(match[0], '')}".rstrip()
+    return "" if match is None else _named(match[0])
 
 
 def without_unseen(text: str) -> str:

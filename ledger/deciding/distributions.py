@@ -436,6 +436,9 @@ _Numbers = int | dict[str, int] | list[int] | StatedPoints
 TOLERANCE = values.PROBABILITY // 10**6  # the largest difference between a sum of probabilities and 1
 
 
+FORMS = ("probability", "probabilities", "cdf", "points", "quantiles", "samples")  # fields of a forecast
+
+
 def distribution_forms(question: QuestionState) -> tuple[str, ...]:
     """Return the forms of distribution that a question takes: names of the command's fields."""
     if question.range is None:

@@ -96,7 +96,9 @@ def forecast_event(
     form, numbers = distributions.read_distribution(command, state.questions.get(command.question))
     question = state.question(command.question)
     if form not in distributions.distribution_forms(question):
-        raise Refused("wrong_distribution", "question", command.question)
+        given = [each for each in distributions.FORMS if getattr(command, each) is not None]
+        detail = "" if form else f"given are {', '.join(given)}; only one may be" if given else "no forecast was given"
+        raise Refused("wrong_distribution", "question", command.question, detail)
     if command.normalized is not None and form != "probabilities":
         detail = "only `probabilities` are made of shares"
         raise Refused("wrong_distribution", "normalized", command.normalized, detail, remedy="leave `normalized` out")

@@ -15,7 +15,7 @@ from psycopg import Connection, sql
 from psycopg.rows import DictRow, dict_row, tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
-from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.redaction import one_line, redacted
 from forecast_ledger.ledger.model.log import NewRows, row_bytes
 from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.connections import Answer, Connections, LimitedConnection, read_address
@@ -229,7 +229,7 @@ class _Turn:
         except psycopg.Error as error:
             if not connection.closed:  # the server has replied that it did not commit
                 raise
-            raise Uncertain(f"{self._location}: {' '.join(str(error).split())}") from None
+            raise Uncertain(f"{self._location}: {one_line(str(error))}") from None
 
 
 class _Lent(PostgresDatastore):

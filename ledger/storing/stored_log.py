@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, LedgerError, Unavailable, installing
 from forecast_ledger.ledger.core.files import folder_at, is_remote, path_in
 from forecast_ledger.ledger.core.integer_digits import allow_digits
-from forecast_ledger.ledger.core.redaction import redacted
+from forecast_ledger.ledger.core.redaction import one_line, redacted
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import NewRows
@@ -544,7 +544,7 @@ def _translation(error: Exception, location: str, after: int, turn: float | None
 
 def _reason(text: str, turn: float) -> str:
     """Return the message of an error on one line, with its cause where it is known."""
-    text = " ".join(text.partition("\nLINE ")[0].split())  # PostgreSQL appends a part of the statement
+    text = one_line(text)
     if "not a database" in text:
         return "not a ledger: the file is not an SQLite database"
     if "locked" in text or "lock timeout" in text:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_CHECKPOINT = 2**20  # bytes of a checkpoint
+_MADE = "`forecast-ledger checkpoint LOG > FILE` makes one, which is a text of TOML"
 _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against this\n"
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -112,10 +113,12 @@ def checkpoint_text(checkpoint: SavedCheckpoint) -> str:
 def read_checkpoint(text: bytes) -> SavedCheckpoint:
     """Read a checkpoint. Raises ValueError: not a checkpoint."""
     if len(text) > LARGEST_CHECKPOINT:
-        raise ValueError(f"longer than {LARGEST_CHECKPOINT} bytes")
+        raise ValueError(f"longer than {LARGEST_CHECKPOINT} bytes; {_MADE}")
     try:
         return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), SavedCheckpoint)
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or wrong fields
+    except UnicodeDecodeError:
+        raise ValueError(f"it is not a text; {_MADE}") from None
+    except (ValueError, RecursionError) as error:  # not TOML, or wrong fields
         raise ValueError(str(error) or type(error).__name__) from None
 
 

@@ -451,7 +451,7 @@ def _follow_all(log: str, models: str, once: bool, optional: tuple[str, ...]) ->
         say(f"{name}: {done.events:,} events, {done.rows:,} rows changed; as of log position {done.reached.position}")
 
     def on_error(name: str, error: Exception) -> None:
-        say(f"{name}: {error}" if name else str(error))
+        say(f"{name}: {error}" if name else f"waiting for the store, which is tried again each second: {error}")
 
     with Runners(log, models, optional=optional) as runners:
         if once:

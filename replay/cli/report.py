@@ -179,9 +179,9 @@ def audit(
         fail(f"{wrong}: name a file that does", USAGE)
     say(result.paper.verdict)
     say(f"wrote {out}")
-    say_as_of(result.verification.head)
     if result.verification.damage:
         sys.exit(DAMAGED)
+    say_as_of(result.verification.head)
     if result.verification.differences or not result.verification.head.position:
         sys.exit(FINDINGS)
 

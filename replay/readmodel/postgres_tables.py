@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.ledger.core.redaction import redacted, redacted_text
+from forecast_ledger.ledger.core.redaction import one_line, redacted, redacted_text
 from forecast_ledger.ledger.storing.connections import LimitedConnection, ServerAddress, read_address
 from forecast_ledger.replay.readmodel.part_store import Layout, StoredRow
 
@@ -117,8 +117,7 @@ class PostgresTables:
         try:
             yield
         except psycopg.Error as error:
-            text = " ".join(str(error).partition("\nLINE ")[0].split())
-            raise Unavailable(f"{self.location}: {redacted_text(text)}") from None
+            raise Unavailable(f"{self.location}: {redacted_text(one_line(str(error)))}") from None
 
     @contextmanager
     def transaction(self, *, writing: bool, tables: Sequence[str] = ()) -> Iterator[None]:

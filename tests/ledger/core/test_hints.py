@@ -187,3 +187,5 @@ def test_an_unknown_preset_is_refused_with_the_nearest_one() -> None:
     refused = handled(contest(rules="peer-2024-3"))
     assert refused.code == "unknown_rules"
     assert refused.detail.startswith("no such preset; the nearest is peer-2024-03; the presets are relative-2021-11, ")
+    for begun, near in (("peer", "peer-2024-03"), ("Brier", "brier-daily")):  # spot-peer is more similar to peer
+        assert handled(contest(rules=begun)).detail.startswith(f"no such preset; the nearest is {near}; ")

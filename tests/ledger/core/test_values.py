@@ -432,6 +432,29 @@ def test_an_id_that_could_be_mistaken_is_refused(text: Any, code: str) -> None:
     assert refused(values.check_id, text, "participant") == (code, "participant")
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "Zoe\u0308",
+            "character 3 is U+0065 LATIN SMALL LETTER E, where form NFC has U+00EB LATIN SMALL LETTER E WITH ",
+        ),
+        (
+            "a\u212b",
+            "character 2 is U+212B ANGSTROM SIGN, where form NFC has U+00C5 LATIN CAPITAL LETTER A WITH RING AB",
+        ),
+        ("a\u00a0b", "character 2 is U+00A0 NO-BREAK SPACE, which cannot be printed"),
+        (" ada", "it begins or ends with a space"),
+    ],
+    ids=ascii,
+)
+def test_the_refusal_of_an_id_says_which_character_to_change(text: str, says: str) -> None:
+    """Printed, such an id may look the same as the right one."""
+    with pytest.raises(Refused) as error:
+        values.check_id(text, "participant")
+    assert error.value.detail.startswith(says)
+
+
 @pytest.mark.parametrize("text", ["", "x" * 10_000, "two\nlines\tand \u200b more"])
 def test_a_text_may_have_any_character(text: str) -> None:
     """A title or reason may have any character, because it is never compared."""

@@ -462,6 +462,21 @@ ORDER: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"probability": None}, "no forecast was given"),
+        ({"probability": 1, "cdf": FLAT}, "given are probability, cdf; only one may be"),
+        ({"probability": None, "cdf": FLAT}, ""),  # of another kind, as the meaning of the code says
+    ],
+)
+def test_a_forecast_that_is_missing_is_not_called_one_of_another_kind(fields: dict[str, Any], says: str) -> None:
+    """The participant has to give one, and not to change it."""
+    outcome = given(RAIN).when(forecast(**fields)).outcome
+    assert isinstance(outcome, Refused)
+    assert (outcome.code, outcome.detail) == ("wrong_distribution", says)
+
+
 def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:
     """The outcomes follow from the kind; instants are in µs."""
     given().when(opened(title="Rain?", reveals_at=REVEALS)).records(

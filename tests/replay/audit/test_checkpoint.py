@@ -237,6 +237,13 @@ def test_what_is_no_checkpoint_is_wrong_usage(tmp_path: Path, log: str, text: by
     assert run("verify", log, "--checkpoint", str(tmp_path / "none.toml")).exit_code == USAGE
 
 
+def test_a_log_in_the_place_of_a_checkpoint_is_told_in_words(log: str) -> None:
+    """Its bytes are no text; the message says what makes a checkpoint."""
+    said = run("verify", log, "--checkpoint", log).stderr
+    assert ": not a checkpoint: it is not a text; `forecast-ledger checkpoint LOG > FILE` makes one" in said
+    assert "codec" not in said
+
+
 def test_a_checkpoint_that_another_program_saved_again_is_the_same(tmp_path: Path, log: str) -> None:
     """A byte order mark and the line ends of another system do not matter."""
     text = run("checkpoint", log).stdout_bytes

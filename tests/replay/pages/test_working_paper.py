@@ -346,6 +346,9 @@ def test_a_damaged_log_gets_no_numbers(tmp_path: Path, ending: str) -> None:
                       "WHERE originator_version = 3")  # fmt: skip
     done = run("audit", path, str(out))
     assert done.exit_code == DAMAGED
+    assert (
+        done.stderr.splitlines()[-1] == f"wrote {out}"
+    )  # and not as of which row and digest, which are those of damage
     text = out.read_text(encoding="utf-8")
     assert "The log is damaged: log position 3" in text
     assert "Trial balance" not in text

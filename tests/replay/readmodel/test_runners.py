@@ -329,6 +329,12 @@ def test_an_empty_database_is_waited_for(server: str, tmp_path: Path) -> None:
         following.join()
     assert done == ["north"]
     assert [(name, type(error)) for name, error in said] == [("", Absent)]
+    queried(f"{server}?schema=public", "CREATE SCHEMA later")
+    command = Command("follow", f"{server}?schema=later", str(tmp_path / "{name}.db"), "--all")
+    told = command.stderr.readline()
+    command.send_signal(signal.SIGTERM)
+    assert command.ended(5).returncode == FINE
+    assert told.startswith("waiting for the store, which is tried again each second: postgres")
 
 
 def test_a_store_that_is_open_is_shared(places: tuple[str, str]) -> None:
