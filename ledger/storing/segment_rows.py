@@ -161,7 +161,8 @@ class SegmentRows(Rows):
                 check_statements(self._folder, segment, columns)
             except Corrupt as damage:
                 self.check_current()
-                yield Fault(damage.position, str(damage.args[1]))
+                if damage.check == "store":  # else a row is wrong, which its reader says
+                    yield Fault(damage.position, str(damage.args[1]))
 
     def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:
         """See `Rows`. Raises Corrupt: a file of a segment is damaged."""

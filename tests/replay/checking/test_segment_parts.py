@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.canonical import cdf_content, forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.segments.arrow_arrays import row_numbers
+from forecast_ledger.ledger.segments.arrow_arrays import integers, row_numbers
 from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
 from forecast_ledger.replay.audit.verify import run_checks
@@ -45,19 +45,35 @@ def test_few_rows_of_segments_are_read(
     assert sum(read) == 2 * (2 + 1)  # once where they are checked, and once where they are decided
 
 
+def change_last(folder: Path, column: str, number: int) -> None:
+    """Give the last forecast of the only segment another number in a column; the digest of the file is right."""
+    [segment] = read_manifest(folder).segments
+    table, path = read_columns(folder, segment).forecasts, folder / segment.forecasts.name
+    place = table.schema.names.index(column)
+    field = table.schema.field(place)
+    numbers = row_numbers([*integers(table[column])[:-1].tolist(), number]).cast(field.type)
+    path.unlink()
+    write_table(path, table.set_column(place, field, numbers))
+    forged_segment = structs.replace(segment, forecasts=describe_file(path, len(table)), chain="")
+    (folder / MANIFEST).write_bytes(json.encode(SegmentManifest("main").with_segment(forged_segment)))
+
+
+def test_a_row_recorded_outside_the_calendar_is_no_fault_of_the_files(tmp_path: Path) -> None:
+    """They are as the manifest says; that the row cannot be read stops every check."""
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+    change_last(folder, "recorded_at", 253_402_300_800_000_000)
+    report = run_checks(Log(folder))
+    assert [(wrong.check, wrong.position) for wrong in report.damage] == [("schemas", 26)]
+    assert {result.check for result in report.results if result.found != "not checked"} == {"schemas"}
+
+
 @pytest.mark.parametrize("position", [0, 5, 27])
 def test_a_position_that_is_changed_in_a_file_of_a_segment_is_found(
     position: int, tmp_path: Path, begun: list[Beginning | None]
 ) -> None:
     """To one that no row has, or another row; the digest of the file is right, those of the rows are not."""
     folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
-    [segment] = read_manifest(folder).segments
-    table, path = read_columns(folder, segment).forecasts, folder / segment.forecasts.name
-    positions = row_numbers([*table["position"].to_pylist()[:-1], position])
-    path.unlink()
-    write_table(path, table.set_column(0, table.schema.field(0), positions))
-    forged_segment = structs.replace(segment, forecasts=describe_file(path, len(table)), chain="")
-    (folder / MANIFEST).write_bytes(json.encode(SegmentManifest("main").with_segment(forged_segment)))
+    change_last(folder, "position", position)
     assert not same(folder)
     assert begun == [None]
 
