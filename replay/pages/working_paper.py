@@ -6,7 +6,7 @@ from decimal import Decimal
 from operator import itemgetter
 from os import PathLike, fspath
 from pathlib import Path
-from shlex import join
+from shlex import join, quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,7 +242,7 @@ def _cut(sheet: Table, contest: str) -> Table:
     if len(sheet.rows) <= MOST_CHANGED:
         return sheet
     told = f"{sheet.caption}: the first {MOST_CHANGED} of {len(sheet.rows):,} rows"
-    shown = f"`what-if LOG --unsealed --contest {contest} --show leaderboard` prints all"
+    shown = f"`forecast-ledger what-if LOG --unsealed --contest {quote(contest)} --show leaderboard` prints all"
     return sheet._replace(caption=f"{told}; {shown}", rows=sheet.rows[:MOST_CHANGED])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -272,7 +273,8 @@ def seal_notes(projections: Projections, name: str, participant: str | None = No
     notes.append(f"with the {what} of now, if {name} were not sealed: {words}")
     if name in projections.traded:
         notes.append(f"accounts in {name} stay as they were settled")
-    return [*notes, f"to see every difference: what-if LOG --unsealed --contest {name} --show leaderboard"]
+    see = f"forecast-ledger what-if LOG --unsealed --contest {quote(name)} --show leaderboard"
+    return [*notes, f"to see every difference: {see}"]
 
 
 def every_seal_note(projections: Projections, names: Collection[str] | None = None) -> list[str]:
@@ -287,7 +289,8 @@ def every_seal_note(projections: Projections, names: Collection[str] | None = No
         return [note for name in changed for note in seal_notes(projections, name)]
     told = f"{len(changed):,} contests were sealed with answers, forecasts or ids that changed since: "
     told += _some(changed, ", ")
-    return [told, "to see what changed: leaderboard LOG CONTEST, and of all contests: audit LOG paper.md"]
+    see = "forecast-ledger leaderboard LOG CONTEST, and of all contests: forecast-ledger audit LOG paper.md"
+    return [told, f"to see what changed: {see}"]
 
 
 def sentences(notes: Sequence[str]) -> str:
@@ -350,7 +353,7 @@ def left_out(projections: Projections, name: str) -> list[str]:
         notes.append(f"the pool of {name} is never paid: the rules {contest.opened.rules.name} have no take")
     hidden = {who for who in {*contest.levels, *contest.enrolments} if contest.level_of(who) == "hidden"}
     if hidden:
-        see = f"log LOG --type participant_excluded --contest {name}"
+        see = f"forecast-ledger log LOG --type participant_excluded --contest {quote(name)}"
         notes.append(f"not on the board: {len(hidden):,} excluded as hidden; to see exclusions: {see}")
     if name not in projections.traded:
         boards, names = projections.boards(name), facts.participant_codes.labels

@@ -55,7 +55,7 @@ def test_the_answer_and_the_rows_of_now_are_said(changed: str) -> None:
     ada, bob = rows.partition(": ")[2].split("; ")
     assert ada.startswith(ADA)
     assert bob.startswith(BOB)
-    assert "what-if LOG --unsealed --contest cup" in remedy
+    assert "forecast-ledger what-if LOG --unsealed --contest cup" in remedy
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,10 @@ def test_questions_without_an_answer_and_participants_without_a_row_are_counted(
     story += [forecast(participant="dan"), resolution(), exclusion(participant="dan", level="hidden")]
     assert noted(tmp_path, *story) == [
         "1 of the 2 questions of cup have an answer that counts",
-        "not on the board: 1 excluded as hidden; to see exclusions: log LOG --type participant_excluded --contest cup",
+        (
+            "not on the board: 1 excluded as hidden; to see exclusions: "
+            "forecast-ledger log LOG --type participant_excluded --contest cup"
+        ),
         "not on the board: 1 with forecasts on its questions, none of which counts",
     ]
     told = run("leaderboard", str(tmp_path / "log.db"), "cup").stderr
@@ -70,5 +73,8 @@ def test_a_trading_board_has_accounts(tmp_path: Path) -> None:
     story = [*trading_floor("ada", "bob"), forecast(participant="cyd", at=None)]
     story += [exclusion("week", "bob", level="hidden")]
     assert noted(tmp_path, *story, name="week")[1:] == [
-        "not on the board: 1 excluded as hidden; to see exclusions: log LOG --type participant_excluded --contest week"
+        (
+            "not on the board: 1 excluded as hidden; to see exclusions: "
+            "forecast-ledger log LOG --type participant_excluded --contest week"
+        )
     ]

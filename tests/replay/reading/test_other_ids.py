@@ -157,7 +157,7 @@ def test_a_board_that_was_sealed_with_other_ids_says_so(tmp_path: Path) -> None:
     assert ids.endswith("with ids of participants that changed since: ada is al (#11); al is bob (#12)")
     assert rows.startswith("with the ids of now, if cup were not sealed: ada: not on the board; bob: ")
     assert "prize 10.00 for 3.33" in rows
-    assert "what-if LOG --unsealed --contest cup" in remedy
+    assert "forecast-ledger what-if LOG --unsealed --contest cup" in remedy
     explained = run("explain", log, "score", "cup", "rain", "ada")
     assert "ids of participants changed after cup was sealed: ada is al (#11), al is bob (#12)" in explained.stdout
     assert "with the ids of now, if cup were not sealed: there would be no score" in explained.stdout

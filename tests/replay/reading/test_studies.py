@@ -252,7 +252,7 @@ def test_pairs_are_compared_on_the_questions_of_a_part(season: Replay) -> None:
         ({"table": "pairwis"}, "no study named 'pairwis'; there are pairwise, "),
         ({"table": "pairwise", "by": "categry"}, "no detail named 'categry' to divide by; there are category, "),
         ({"table": "brier", "cluster": "question"}, "brier has no clusters; these tables have: intervals, "),
-        ({"table": "pairwise", "cluster": "tag"}, "no clusters named 'tag'; there are category, "),
+        ({"table": "pairwise", "cluster": "tag"}, "no clusters named 'tag'; there are tag:NAME, category, "),
         ({"table": "pairwise", "cluster": ["group", "grup"]}, "no clusters named 'grup'; there are group, "),
         ({"table": "pairwise", "cluster": ["group", "group"]}, "two clusters must be different fields"),
         ({"table": "pairwise", "cluster": ["group", "question"]}, "two clusters must be different fields"),
