@@ -239,7 +239,8 @@ def run_checks(log: Log, only: Collection[str] = (), *, side_by_side: bool = Fal
         if not {*checks} <= {*ROW_CHECKS}:
             facts = _read_facts(begun, audit.pages(pages, cut=cut_short))
             told = _first_forms(audit)
-            if facts is not None and "payouts" in checks and not damage.keys() - INDEPENDENT_CHECKS:
+            is_read = not damage.keys() - INDEPENDENT_CHECKS and rows.stopped is None
+            if facts is not None and "payouts" in checks and is_read:
                 differences = check_payouts(facts, cut_short=cut_short)
         deque(pages, maxlen=0)
     if not damage:
@@ -309,6 +310,8 @@ def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckRe
         first, more = differences[0], len(differences) - 1
         return CheckResult(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
     stops = [wrong for name, wrong in rows.damage.items() if name not in INDEPENDENT_CHECKS]
+    if rows.stopped is not None:
+        stops.append(rows.stopped)
     if stops and (check not in ROW_CHECKS or rows.stopped):
         first = min(stops, key=_log_order)
         return CheckResult(check, "not checked", first.position, f"the check {first.check} stops the reading there")

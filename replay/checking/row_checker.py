@@ -20,15 +20,15 @@ class RowChecker:
     """Checks every row up to a cut, and keeps the first damage that each check finds.
 
     damage: that damage, by check. imported: how many rows have imported times. last: the log position
-    and digest of the last row checked. recorded_at: of that row, µs. stopped: whether the store could not be read up to
-    the cut.
+    and digest of the last row checked. recorded_at: of that row, µs. stopped: the damage at which the store could not
+    be read further; None if it was read up to the cut.
     """
 
     def __init__(self, cut: Cut, before: Recorded | None = None) -> None:
         """Begin at the first row, or after one that is right, as are all before it."""
         self.damage: dict[str, Corrupt] = {}
         self.last, self.recorded_at, self.imported = log.START, -(2**63), 0
-        self.stopped = False
+        self.stopped: Corrupt | None = None
         self._cut = cut
         if before is not None:
             self.last, self.recorded_at = Checkpoint(before.position, before.digest), before.recorded_at
@@ -48,7 +48,7 @@ class RowChecker:
                     return
         except Corrupt as damage:
             self.note(damage)
-            self.stopped = True
+            self.stopped = damage
 
     def _correct_page(self, rows: Sequence[bytes]) -> list[Recorded]:
         """Return the events of a page that is correct and before the cut; else none: it is then checked row by row."""

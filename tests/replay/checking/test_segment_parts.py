@@ -76,6 +76,9 @@ def test_a_position_that_is_changed_in_a_file_of_a_segment_is_found(
     change_last(folder, "position", position)
     assert not same(folder)
     assert begun == [None]
+    found = {result.check: result.found for result in run_checks(Log(folder)).results}
+    assert found.pop("store") == "damaged"
+    assert {*found.values()} == {"not checked"}  # no row was read
 
 
 CUMULATED: list[AnyCommand] = [
