@@ -113,8 +113,8 @@ class Files:
             connection = self._connection(datastore)
             try:
                 cursor = connection.cursor().sqlite_cursor
-                cursor.execute("BEGIN")
                 try:
+                    cursor.execute("BEGIN")
                     execute_when_free(cursor, "PRAGMA schema_version", self._turn)  # takes the lock to read
                     yield cursor
                 finally:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -269,3 +270,23 @@ def test_an_interrupt_ends_a_read_that_waits_for_a_file_without_a_wal(
         assert time.monotonic() - begun < 2
         holder.execute("ROLLBACK")
         assert store.newest() == 1 + is_new
+
+
+def test_an_interrupt_as_a_read_begins_leaves_no_transaction(tmp_path: Path) -> None:
+    """It comes as BEGIN has returned: the connection went back to the others in a transaction, and no read began."""
+    with Ledger.open(tmp_path / "a.db") as ledger:
+        ledger.handle(opened("rain"), command_id="c1")
+
+        def interrupt(frame: FrameType, event: str, called: Any) -> None:
+            if event == "c_return" and frame.f_code.co_name == "reading" and called.__name__ == "execute":
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        before = sys.getprofile()
+        sys.setprofile(interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                [*ledger.read()]
+        finally:
+            sys.setprofile(before)
+        assert [[recorded.command_id for recorded in page] for page in ledger.read()] == [["c1"]]
