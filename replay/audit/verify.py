@@ -237,10 +237,9 @@ def run_checks(log: Log, only: Collection[str] = (), *, side_by_side: bool = Fal
         pages = cut.pages(rows.pages(store.pages_with_types(after=rows.last.position)))
         damage = rows.damage
         if not {*checks} <= {*ROW_CHECKS}:
-            facts = _read_facts(begun, audit.pages(pages, cut=cut_short))
+            facts = _read_facts(begun, _decided_pages(begun, pages, cut_short=cut_short))
             told = _first_forms(audit)
-            is_read = not damage.keys() - INDEPENDENT_CHECKS and rows.stopped is None
-            if facts is not None and "payouts" in checks and is_read:
+            if facts is not None and "payouts" in checks and not _stops(rows):
                 differences = check_payouts(facts, cut_short=cut_short)
         deque(pages, maxlen=0)
     if not damage:
@@ -284,6 +283,26 @@ def _log_order(damage: Corrupt) -> tuple[int, int]:
     return damage.position, _ORDER.index(damage.check)
 
 
+def _decided_pages(
+    begun: Beginning, pages: Iterator[Sequence[Recorded]], *, cut_short: bool
+) -> Iterator[Sequence[Recorded]]:
+    """Yield the rows of all pages, after their commands are decided; not the last one where damage stops the reading.
+
+    cut_short: whether the log may end within its last command.
+    """
+    for page in pages:
+        if decided := begun.audit.decide(page):
+            yield decided
+    if not _stops(begun.rows):
+        yield from begun.audit.pages(iter(()), cut=cut_short)
+
+
+def _stops(rows: RowChecker) -> list[Corrupt]:
+    """Return the damage behind which rows are not read, or not decided."""
+    stops = [wrong for name, wrong in rows.damage.items() if name not in INDEPENDENT_CHECKS]
+    return stops if rows.stopped is None else [*stops, rows.stopped]
+
+
 def _read_facts(begun: Beginning, pages: Iterator[Sequence[Recorded]]) -> Facts | None:
     """Return the facts of a beginning and the events after it; if there is damage, note it and return None.
 
@@ -309,10 +328,7 @@ def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckRe
     if check == "payouts" and differences:
         first, more = differences[0], len(differences) - 1
         return CheckResult(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
-    stops = [wrong for name, wrong in rows.damage.items() if name not in INDEPENDENT_CHECKS]
-    if rows.stopped is not None:
-        stops.append(rows.stopped)
-    if stops and (check not in ROW_CHECKS or rows.stopped):
+    if (stops := _stops(rows)) and (check not in ROW_CHECKS or rows.stopped):
         first = min(stops, key=_log_order)
         return CheckResult(check, "not checked", first.position, f"the check {first.check} stops the reading there")
     if check == "clock" and rows.imported:

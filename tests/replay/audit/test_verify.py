@@ -867,3 +867,16 @@ def test_a_name_that_a_terminal_would_obey_is_shown_escaped(tmp_path: Path) -> N
     path = forged(tmp_path / "log.db", [*SEALED_EVENTS, *prizes(**{"\x1b[2J": 25})])
     result = run("verify", path)
     assert (result.exit_code, "\x1b" in result.output, "x1b[2J" in result.stderr) == (FINDINGS, False, True)
+
+
+def test_a_command_that_damage_cuts_is_not_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its next page cannot be read, nothing is known of the rows that are missing."""
+    again = [forecast(at=day(11, hour)) for hour in (1, 2, 3)]
+    path = as_log(tmp_path / "log.db", [opened(), forecast(), restatement(*again)])
+    monkeypatch.setattr(StoredLog, "pages_with_types", partialmethod(StoredLog.pages_with_types, 4))
+    assert verify(path).position == 6  # after a retraction, three forecasts
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(
+            "UPDATE stored_events SET state = CAST(replace(state, 'ada', 'bob') AS BLOB) WHERE originator_version = 5"
+        )
+    assert {(wrong.check, wrong.position) for wrong in run_checks(Log(path)).damage} == {("digests", 5)}
