@@ -133,7 +133,8 @@ class Files:
         """
         datastore, writing = self._begin_use(), self._writing
         try:
-            if not writing.acquire(timeout=self._turn):
+            [is_held] = map(writing.acquire, (True,), (self._turn,))  # no interrupt comes between this and `try`
+            if not is_held:
                 raise Unavailable(f"{self._path}: another thread has held the lock for {self._turn:g} s; try again")
             try:
                 connection = self._writer or self._new_writer(datastore)

@@ -503,7 +503,9 @@ class _Locked:
         if ledger._on_use is not None:
             ledger._on_use(ledger)
         self._lock = ledger._lock  # the one to release, also in a child
-        if not self._lock.acquire(timeout=(limit := ledger._store.limits.turn)):
+        limit = ledger._store.limits.turn
+        [is_held] = map(self._lock.acquire, (True,), (limit,))  # no interrupt comes between this and the block's begin
+        if not is_held:
             raise Unavailable(f"another thread has used the ledger for {limit:g} s; try again")
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:

@@ -1,16 +1,19 @@
 """Tests of the writer: commands are recorded once, all or nothing, in one order, with any other writers and faults."""
 
+import inspect
 import random
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from queue import Queue
+from types import FrameType
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -25,8 +28,9 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.sqlite_files import Files
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError, Turn
-from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.ledger.storing.writer import Ledger, _Locked
 from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.model.test_log import sealed
 from tests.support.effort import times
@@ -866,7 +870,7 @@ def test_a_writer_is_not_blocked_by_a_reader(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.ledger.storing.writer import Ledger, _Locked
 from tests.support.given import forecast
 number = int(sys.argv[2])
 with Ledger.open(sys.argv[1]) as ledger:
@@ -915,3 +919,24 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
         assert events_of(ledger)[head.position - 1].digest == head.digest
         with closing(StoredLog.open(str(path), "main", read_only=True)) as store:
             assert [row.position for row in log.unseal(store.read(head.position), head)] == [2]
+
+
+@pytest.mark.parametrize("taking", [_Locked.__enter__, inspect.unwrap(Files.writing)])
+def test_an_interrupt_as_a_lock_is_taken_leaves_it_free(taking: Callable[..., object]) -> None:
+    """Python looks for signals whenever its code has called a function; the lock is not taken by such a call."""
+
+    def interrupt(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_return" and frame.f_code is taking.__code__ and called.__name__ == "acquire":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    with Ledger.open(":memory:", turn=0.2) as ledger:
+        before = sys.getprofile()
+        sys.setprofile(interrupt)
+        try:
+            with suppress(KeyboardInterrupt):
+                ledger.handle(opened("c1"), "c1")
+        finally:
+            sys.setprofile(before)
+        for name in ("c1", "c2"):
+            ledger.handle(opened(name), name)
