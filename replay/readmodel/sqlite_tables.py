@@ -136,8 +136,12 @@ class SQLiteTables:
 
     def close(self) -> None:
         is_written_back = (
-            self._lock is not None and not self._is_unchanged and not self._beside and self._is_in_one_file()
-        ) and file_at(self._at) == self._file
+            self._lock is not None
+            and not self._is_unchanged
+            and not self._beside
+            and self._is_in_one_file()
+            and file_at(self._at) == self._file
+        )
         self._connection.close()
         if is_written_back:
             write(self.location)

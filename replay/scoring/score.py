@@ -20,6 +20,10 @@ from forecast_ledger.replay.writing.append import OnProgress, OnRefusal, append_
 from forecast_ledger.replay.writing.provisional_stores import open_overlay
 from forecast_ledger.replay.writing.store import Ledger, prizes_from_log
 
+_LOG_OF_ITS_OWN = (
+    "keep it in a log of its own; a table that changes is followed by a map with `source` (the guide to CSV files, 4)"
+)
+
 
 def check_fits(location: str, plan: Plan) -> None:
     """Refuse tables that a log cannot take, because it has rows of another table or of another copy of this one.
@@ -32,16 +36,11 @@ def check_fits(location: str, plan: Plan) -> None:
         if refused.code == "command_id_reused" or row_location.command == "open_contest":
             where = ", ".join(filter(None, (row_location.where(), row_location.command)))
             detail = f"it has rows of another table, or of another copy of this one: {where}: {refused.meaning}"
-            raise Refused(refused.code, "log", None, f"{detail}; nothing is recorded", remedy=_ANOTHER_LOG)
+            raise Refused(refused.code, "log", None, f"{detail}; nothing is recorded", remedy=_LOG_OF_ITS_OWN)
 
     with open_overlay(location, "main", prizes_from_log) as (branch, head):
         if head.position:
             record(branch, plan, refuse)
-
-
-_ANOTHER_LOG = (
-    "give --log a new file; a table that changes is followed by a map with `source` (the guide to CSV files, section 4)"
-)
 
 
 def record(

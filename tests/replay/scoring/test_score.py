@@ -792,7 +792,7 @@ def test_a_log_with_another_table_or_copy_is_refused_and_left_as_it_is(
     )
     table = [dict(zip(("question", "user", "p", "outcome"), row.split(","), strict=True)) for row in text.split()[1:]]
     rules = options[-1] if options else ""
-    with pytest.raises(Refused, match="nothing is recorded; give --log a new file"):
+    with pytest.raises(Refused, match="nothing is recorded; keep it in a log of its own"):
         score(table, rules=rules, contest=name.removesuffix(".csv"), location=log)
     assert run("log", log).stdout == rows
 
