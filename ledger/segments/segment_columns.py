@@ -111,6 +111,11 @@ def schemas() -> tuple[Any, Any, Any]:
     return schema(forecasts), schema(others), schema(quotes)
 
 
+def all_but(*names: str) -> set[str]:
+    """Return the names of the columns of a segment, without some."""
+    return {name for schema in schemas() for name in schema.names}.difference(names)
+
+
 def to_columns(rows: Sequence[bytes], records: Sequence[Recorded]) -> SegmentColumns:
     """Return consecutive rows of a log as columns; records: the same rows, unsealed.
 

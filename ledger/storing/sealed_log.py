@@ -12,11 +12,12 @@ import numpy as np
 from msgspec import UNSET
 
 from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import LAST_INSTANT
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers
 from forecast_ledger.ledger.segments.row_ranges import between
-from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, all_but
 from forecast_ledger.ledger.segments.segment_files import read_columns, read_counted
 from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
@@ -91,9 +92,9 @@ class SealedLog:
         ahead = _AHEAD if max(uncounted, default=0) > _FEW else _FEW_AHEAD
         for segment, found in self._one_by_one() if every_row else self._read_ahead(read, ahead):
             columns, at = found, _latest(found)
-            if has_counts(segment) and not includes(segment.last, at):
-                columns = self._columns(segment, without)
-                at = _latest(columns)  # counts may state a later one, and the segment is not the last one then
+            if has_counts(segment) and not includes(segment.last, LAST_INSTANT):
+                at = _latest(self._columns(segment, all_but("recorded_at")))  # counts may state another instant
+                columns = found if includes(segment.last, at) else self._columns(segment, without)
             part, is_last = SealedPart(segment, columns, segment.end, at), not includes(segment.last, at)
             if is_last:
                 included = [*takewhile(lambda row: includes(*row), _in_log_order(columns))]

@@ -30,9 +30,9 @@ from forecast_ledger.ledger.segments.row_ranges import InLogOrder, between
 from forecast_ledger.ledger.segments.segment_columns import (
     Chain,
     SegmentColumns,
+    all_but,
     rebuild,
     says_another,
-    schemas,
     sealed_digests,
 )
 from forecast_ledger.ledger.segments.segment_files import check_statements, read_columns, read_table
@@ -210,8 +210,7 @@ class SegmentRows(Rows):
         if segment is following and (ordered := self._in_order(segment)) is not None:
             rows: Sequence[Any] = [ordered.row(position)]
         else:
-            names = {name for schema in schemas() for name in schema.names}
-            columns = self._read_columns(segment, names - {"position", "recorded_at", "imported"})
+            columns = self._read_columns(segment, all_but("position", "recorded_at", "imported"))
             rows = between(columns, position - 1, position).rows
         for table in rows:
             if len(table):
@@ -254,10 +253,9 @@ class SegmentRows(Rows):
 
     def _read_others(self, segment: Segment) -> Any:
         """Return position, type and JSON of the other events of a segment, after a check of their file, as above."""
-        schema, only = schemas()[1], {"position", "type", "event"}
         try:
             check_file(self._folder, segment.others, segment.first)
-            return read_table(self._folder, segment, "others", without={*schema.names} - only)
+            return read_table(self._folder, segment, "others", without=all_but("position", "type", "event"))
         except Corrupt:
             self.check_current()
             raise

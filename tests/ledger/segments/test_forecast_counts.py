@@ -167,11 +167,15 @@ def test_counts_that_the_forecasts_do_not_have_are_found(
 
 
 @pytest.mark.parametrize("engine", ["local", "threads"])
-def test_a_later_instant_in_counts_does_not_end_a_replay(folder: Path, engine: Engine) -> None:
+@pytest.mark.parametrize(("number", "year"), [(1, 2100), (2, 1999)])
+def test_another_instant_in_counts_does_not_move_the_end_of_a_replay(
+    folder: Path, engine: Engine, number: int, year: int
+) -> None:
     """Where files are trusted; a cut at an instant is where the rows of the log have it."""
-    counts = counts_in(folder, read_manifest(folder).segments[1])
-    later(counts)
-    listed(folder, 1, counts)
+    counts = counts_in(folder, read_manifest(folder).segments[number])
+    for each in counts:
+        each["recorded_at"] = each["recorded_at"].replace(year=year)
+    listed(folder, number, counts)
     found = replay(folder, trust="files", engine=engine, as_of="2026-03-20T00:00:26Z")
     assert found.checkpoint.position == 27  # the first event is recorded at 00:00:00, and one in each second after it
 
