@@ -46,7 +46,7 @@ class Pair(NamedTuple):
     better, or the worse. clusters: that have a common question. withheld: why there is no interval, a key of
     `grounds.WITHHELD`; else "". difference: the weighted mean of the differences. interval: as in `intervals`; None as
     well if no replicate has a common question. statistic: see `flips`. p: of the permutation test, and adjusted for all
-    pairs, in 1e-3. hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None
+    pairs, in 1e-9. hoeffding, bernstein: bounds of the mean expected difference that hold at every moment at once; None
     if scores have no bounds.
     """
 
@@ -219,7 +219,8 @@ def with_p_values(season: Season, tested: Sequence[Pair]) -> list[Pair]:
         return Differences(season, one[at], other[at]).statistics(season.flips)
 
     alone, together = step_down(np.array([pair.statistic for pair in tested], np.int64), turned, season.size)
-    p_values = zip(tested, alone.tolist(), together.tolist(), strict=True)
+    unit = POINTS // (season.flips.shape[1] + 1)  # exact: of a thousand, or of a power of two up to 512
+    p_values = zip(tested, (alone * unit).tolist(), (together * unit).tolist(), strict=True)
     return [pair._replace(p=p, adjusted=adjusted) for pair, p, adjusted in p_values]
 
 
@@ -266,7 +267,7 @@ def season_of(  # noqa: PLR0913 - those of `pairs`
         order,
         np.searchsorted(units.unit[counted][order], np.arange(count)),
         units.times(seed, replicates).T if replicates else np.zeros((count, 0), np.int64),
-        units.turns(seed, FLIPS).T,
+        units.turns(seed, FLIPS, every=True).T,
         standards_of(rules, scored, units),
         _spans(rules, scored, counted),
     )

@@ -53,16 +53,19 @@ class Units(NamedTuple):
         times: Int64Array = multiplicities(seed, replicates, self.strata)[:, self.clusters].prod(axis=1)
         return times
 
-    def turns(self, seed: bytes, replicates: int) -> Int64Array:
-        """Return what the difference of each unit is multiplied by in each permutation, shape (replicates, units).
+    def turns(self, seed: bytes, replicates: int, *, every: bool = False) -> Int64Array:
+        """Return what the difference of each unit is multiplied by in each permutation, shape (b, units).
 
         By one field -1 or 1, the sign of its cluster; by two fields the sum of the signs of its two clusters, -2, 0 or
-        2: the sum over units then varies at least as much as that of two-way clustered errors.
+        2: the sum over units then varies at least as much as that of two-way clustered errors. every: all other ways to
+        set the signs, if there are no more than `replicates`, in place of as many that are drawn.
 
         Source: Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2):238-249,
         doi:10.1198/jbes.2010.07136, section 2.2, without the term that is taken off.
         """
-        turns: Int64Array = signs(seed, replicates, sum(self.strata))[:, self.clusters].sum(axis=1)
+        count = sum(self.strata)
+        way = other_signs(count) if every and 2**count <= replicates + 1 else signs(seed, replicates, count)
+        turns: Int64Array = way[:, self.clusters].sum(axis=1)
         return turns
 
 
@@ -111,6 +114,15 @@ def signs(seed: bytes, replicates: int, units: int) -> Int64Array:
     digests = _digests(seed + b"sign", range(replicates), -(-units // (32 * _WORDS)))
     bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(replicates, -1)[:, :units]
     return 2 * bits.astype(np.int64) - 1
+
+
+def other_signs(units: int) -> Int64Array:
+    """Return every way to set the signs of units, but for that in which all are 1, as they are observed.
+
+    >>> other_signs(2).tolist()
+    [[-1, -1], [1, -1], [-1, 1]]
+    """
+    return 2 * (np.arange(2**units - 1, dtype=np.int64)[:, None] >> np.arange(units) & 1) - 1
 
 
 def chances(seed: bytes, replicates: range, probability: Int64Array, cluster: Int64Array) -> BoolArray:

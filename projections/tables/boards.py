@@ -397,7 +397,8 @@ _PAIRWISE = schema("""
     difference       points  weighted mean of the differences of scores, above 0 if the participant is better
     difference_low   points  lower end of its interval, as in the table `intervals`
     difference_high  points  upper end
-    p                share   p-value of a permutation test with 999 permutations: that nobody of the two is better
+    p                share   p-value of a permutation test that nobody of the two is better: of all ways to turn the
+                             signs of at most nine clusters, or of 999 that are drawn
     p_adjusted       share   the p-value adjusted for all pairs of the contest, by the largest of their statistics
     hoeffding_low    points  lower end of a confidence sequence: valid however often one looks
     hoeffding_high   points  upper end; empty if scores have no bounds
@@ -446,8 +447,8 @@ def _pair_columns(pair: Pair) -> tuple[object, ...]:
         pair.withheld,
         pair.difference,
         *(pair.interval or (None, None)),
-        pair.p * (POINTS // 1000),
-        pair.adjusted * (POINTS // 1000),
+        pair.p,
+        pair.adjusted,
         *(pair.hoeffding or (None, None)),
         *(pair.bernstein or (None, None)),
     )
@@ -489,8 +490,7 @@ def baseline_differences_values(analysis: Analysis) -> list[Values]:
         for compared in baseline_differences(opened.opened.rules, scored, board_row, settled, seed):
             names = (board[compared.baseline].participant, board[compared.participant].participant)
             pair, ends = compared.pair, compared.pair.interval or (None, None)
-            p_values = (pair.p * (POINTS // 1000), pair.adjusted * (POINTS // 1000))
-            numbers = (pair.questions, pair.clusters, pair.withheld, pair.difference, *ends, *p_values)
+            numbers = (pair.questions, pair.clusters, pair.withheld, pair.difference, *ends, pair.p, pair.adjusted)
             rows.append((name, *names, *numbers, *(compared.test or (None,) * 4), seed.hex()))
     return columns_of_rows(rows, _BASELINE_DIFFERENCES.columns)
 
@@ -501,8 +501,8 @@ UNCERTAINTY: dict[str, Projection] = {
         1, _MARGINAL_RANKS, marginal_ranks_values, reads=DRAWN, as_built=True, on_request=True
     ),
     "resolution": Projection(5, _RESOLUTION, resolution_values, reads=DRAWN, on_request=True),
-    "pairwise": Projection(6, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
+    "pairwise": Projection(7, _PAIRWISE, pairwise_values, reads=SCORED, as_built=True, on_request=True),
     "baseline_differences": Projection(
-        1, _BASELINE_DIFFERENCES, baseline_differences_values, reads=SCORED, as_built=True, on_request=True
+        2, _BASELINE_DIFFERENCES, baseline_differences_values, reads=SCORED, as_built=True, on_request=True
     ),
 }

@@ -133,6 +133,9 @@ def test_p_values_are_adjusted_for_those_who_are_compared_with_a_baseline() -> N
             for row in own
         ]
         assert [Fraction(row["p_adjusted"]) for row in own] == adjusted(tests)
+        assert [Fraction(row["p"]) for row in own] == [
+            Fraction(1 + sum(each >= statistic for each in turns), 1000) for statistic, turns in tests
+        ]
 
 
 @pytest.mark.parametrize("horizon", [0, 1, 2])

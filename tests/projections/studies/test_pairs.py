@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
-from itertools import combinations
+from itertools import combinations, product
 from math import ceil, lcm, log, sqrt
 from operator import mul
 from random import Random
@@ -67,6 +67,13 @@ def turned(seed: bytes, replicate: int, count: int) -> list[int]:
     return [1 if bit == "1" else -1 for bit in bits[:count]]
 
 
+def turns_of(seed: bytes, count: int) -> list[list[int]]:
+    """Return the signs of all replicates: 999 as drawn, or, if there are no more, every way but that with 1 alone."""
+    if 2**count <= 1000:
+        return [*map(list, product((1, -1), repeat=count))][1:]
+    return [turned(seed, replicate, count) for replicate in range(999)]
+
+
 def mean(common: Sequence[Common], drawn: Any) -> Fraction | None:
     """Return the weighted mean of differences, each as often as its question is drawn."""
     weight = sum(each.weight * drawn[each.name] for each in common)
@@ -87,7 +94,7 @@ def statistics(common: Sequence[Common], strata: list[list[list[str]]], seed: by
         total = sum(map(mul, signs, exact))
         return nearest_root(Fraction(10**12 * total**2, squares)) if squares else 0
 
-    return rounded((1,) * len(exact)), [rounded(tuple(turned(seed, each, len(exact)))) for each in range(999)]
+    return rounded((1,) * len(exact)), [rounded(tuple(each)) for each in turns_of(seed, len(exact))]
 
 
 def adjusted(pairs: Sequence[tuple[int, list[int]]]) -> list[Fraction]:
@@ -97,7 +104,8 @@ def adjusted(pairs: Sequence[tuple[int, list[int]]]) -> list[Fraction]:
         turns = [turns for other, turns in pairs if other <= own]
         beside.append(1 + sum(max(each) >= own for each in zip(*turns, strict=True)))
     return [
-        Fraction(max(p for p, (other, _) in zip(beside, pairs, strict=True) if other >= own), 1000) for own, _ in pairs
+        Fraction(max(p for p, (other, _) in zip(beside, pairs, strict=True) if other >= own), 1 + len(turns))
+        for own, turns in pairs
     ]
 
 
@@ -171,7 +179,7 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
             assert shown == [None, None] if row["withheld"] else [*map(Fraction, shown)] == ends
             tested.append(statistics(common, strata, seed))
             own, turns = tested[-1]
-            assert Fraction(row["p"]) == Fraction(1 + sum(each >= own for each in turns), 1000)
+            assert Fraction(row["p"]) == Fraction(1 + sum(each >= own for each in turns), 1 + len(turns))
             for bound, radius in (("hoeffding", hoeffding), ("bernstein", bernstein)):
                 ends = [row[f"{bound}_{end}"] for end in ("low", "high")]
                 if name in {"mean", "kind_means"}:
@@ -186,6 +194,18 @@ def test_pairs_are_those_of_the_definition(name: str, weights: str) -> None:
         assert [Fraction(row["p_adjusted"]) for row in first] == adjusted(
             [own for own, pair in zip(tested, expected, strict=True) if {*pair} <= {*board[:3]}]
         )
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_every_way_to_turn_few_signs_is_tried(count: int) -> None:
+    """Of whoever is better on each of n questions, 2 of the 2^n ways are as far from 0: all as observed, and none."""
+    story: list[AnyCommand] = [contest(rules=RULES["mean"])]
+    for number in range(count):
+        name, worse = f"q{number}", f"0.{number}5"
+        story += [opened(name), entry(question=name), forecast(name, "ada", probability="0.9")]
+        story += [forecast(name, "bob", probability=worse), resolution(name)]
+    [row] = oracle.projected(*story).table("pairwise").rows()
+    assert {Fraction(row["p"]), Fraction(row["p_adjusted"])} == {Fraction(2, 2**count)}
 
 
 @pytest.mark.parametrize("rules", ["sum", "mean"])
