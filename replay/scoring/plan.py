@@ -62,6 +62,8 @@ def words_of(
     boundaries: how the columns opens and closes are written; None if none is used.
     """
     how = {role: written.words for role, written in boundaries.items() if written is not None}
+    if (closes := boundaries["closes"]) is not None and closes.day:
+        how["closes"] += "; questions close at the end of the day"
     return [
         *_forecast_words(forecasts, how),
         *_answer_words(forecasts, told, how, options),

@@ -462,6 +462,9 @@ def test_a_table_with_times_and_closes_of_its_own(tmp_path: Path) -> None:
     }
     assert scored(tmp_path, tables, "--rules", "brier-daily") == {"ada": "0.05"}  # 2 (0.2² + 0.1²) / 2
     assert scored(tmp_path, tables, "--rules", "peer") == {"ada": "0"}  # alone, there are no peers
+    said = run("score", *written(tmp_path, tables)).stderr
+    assert "opens        'open_date': days, in UTC\n" in said
+    assert "closes       'close_date': days, in UTC; questions close at the end of the day\n" in said
 
 
 def test_a_row_that_is_refused_is_named_and_the_others_count(tmp_path: Path) -> None:
