@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 from msgspec import inspect
 
 _INDEX = re.compile(r"\[.*?\]")
+_ONE_WORD = re.compile(r"[^\s,;'\"]+")
 
 
 class Vocabulary(NamedTuple):
@@ -38,16 +39,25 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return by_lower[matches[0]] if matches else ""
 
 
+def in_list(names: Iterable[str]) -> str:
+    """Return names as a text, in which those are quoted that have a space, a comma or the like.
+
+    >>> in_list(["ada", "Doe, Jane"])
+    "ada, 'Doe, Jane'"
+    """
+    return ", ".join(name if _ONE_WORD.fullmatch(name) else repr(name) for name in names)
+
+
 def listed(word: str, names: Iterable[str], most: int = 20) -> str:
     """Return the names as a text, the one most similar to a word first, and no more than so many.
 
-    >>> listed("adda", ["bo", "ada"]), listed("x", ["a", "b", "c"], most=2), listed("x", [])
-    ('ada, bo', 'a, b and 1 more', 'none')
+    >>> listed("adda", ["b o", "ada"]), listed("x", ["a", "b", "c"], most=2), listed("x", [])
+    ("ada, 'b o'", 'a, b and 1 more', 'none')
     """
     near, every = nearest(word, names := sorted(names)), len(names)
     ordered = [near, *(name for name in names if name != near)] if near else names
     more = f" and {every - most:,} more" * (every > most)
-    return ", ".join(ordered[:most]) + more or "none"
+    return in_list(ordered[:most]) + more or "none"
 
 
 def hint(commands: Any, message: str, field: str, kind: str) -> str:

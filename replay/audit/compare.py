@@ -15,7 +15,7 @@ import msgspec
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.core.files import open_regular
-from forecast_ledger.ledger.core.hints import nearest
+from forecast_ledger.ledger.core.hints import in_list, nearest
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
@@ -296,7 +296,7 @@ def read_claim(
     if not any(header):
         raise _bad("the file has no header", f"name columns in its first line: {', '.join(ours)}")
     for name in sorted({*renamed, *ignored} - {*header}):
-        raise _bad(f"the file has no column {name!r}", f"it has: {', '.join(filter(None, header))}")
+        raise _bad(f"the file has no column {name!r}", f"it has: {in_list(filter(None, header))}")
     cell_of: dict[str, int] = {}
     skipped = []
     for index, name in enumerate(header):

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.values import format_count, format_instant
 from forecast_ledger.ledger.model.events import TAGS
@@ -383,7 +384,7 @@ def balance(log: Location, as_of: str | None, name: str, view: View) -> None:
     wrong = [contest for contest, total in sums.items() if total]
     say_as_of(season.checkpoint)
     if wrong:
-        complain(f"the balances do not add up to 0 in: {', '.join(wrong)}")
+        complain(f"the balances do not add up to 0 in: {in_list(wrong)}")
         sys.exit(FINDINGS)
     say(f"the balances of each of {format_count(len(sums), 'contest')} add up to 0")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import json
 
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.values import format_count
 from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.shell import (
@@ -331,5 +332,5 @@ def _dependence(others: dict[str, Any]) -> str:
     if not others["count"]:
         return f"no other participant; {comparison}"
     count, forecasts = format_count(others["count"], "other participant"), format_count(others["forecasts"], "forecast")
-    names = ", ".join(others["named"]) + ", …" * (others["count"] > len(others["named"]))
+    names = in_list(others["named"]) + ", …" * (others["count"] > len(others["named"]))
     return f"{count} ({names}), {forecasts} from #{others['first']} to #{others['last']}; {comparison}"

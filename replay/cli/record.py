@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
@@ -166,5 +167,5 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     say_season(season, [contest])
     different = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
     if different:
-        say(f"paid amounts differ from the sealed board for {', '.join(different)}; `verify` names the log positions")
+        say(f"paid amounts differ from the sealed board for {in_list(different)}; `verify` names the log positions")
         sys.exit(FINDINGS)

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.errors import (
     Uncertain,
 )
 from forecast_ledger.ledger.core.files import path_in
-from forecast_ledger.ledger.core.hints import nearest
+from forecast_ledger.ledger.core.hints import in_list, nearest
 from forecast_ledger.ledger.core.redaction import redacted_text
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.storing.forks import holds_nothing
@@ -129,7 +129,7 @@ def require_name(kind: str, name: str, names: Sequence[str]) -> str:
     """Return the name if it is one of these; any other is wrong usage, and the message has the nearest and all."""
     if name not in names:
         near = nearest(name, names)
-        fail(f"no {kind} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {', '.join(names)}", USAGE)
+        fail(f"no {kind} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {in_list(names)}", USAGE)
     return name
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.extras import pyarrow
 from forecast_ledger.ledger.core.files import open_regular
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.parquet_files import REMEDY, TooLargeError, read_batches
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.mapping.csv_reader import read_records
@@ -216,7 +217,7 @@ def check_columns(name: str, columns: Sequence[str], needed: Sequence[str]) -> N
     for column in needed:
         if columns.count(column) != 1:
             fault = "appears twice" if column in columns else "is missing"
-            detail = f"the column {column!r} {fault}; the columns are: {', '.join(columns)}"
+            detail = f"the column {column!r} {fault}; the columns are: {in_list(columns)}"
             raise Refused("bad_source", name, None, detail)
 
 

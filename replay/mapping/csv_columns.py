@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
 from forecast_ledger.ledger.model.commands import Points
 from forecast_ledger.replay.mapping.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
@@ -99,7 +100,7 @@ class WideColumns:
         """
         parts_by_column = {name: self._parts_of(_BREAK.sub(" ", name)) for name in header if self.reads(name)}
         if not parts_by_column:
-            detail = f"no column is as `columns` in the map asks; the columns are: {', '.join(header)}"
+            detail = f"no column is as `columns` in the map asks; the columns are: {in_list(header)}"
             raise Refused(
                 "bad_csv", COLUMN, None, detail, remedy="correct `columns`, of which a pattern is of the whole name"
             )

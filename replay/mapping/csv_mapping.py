@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
     AnyCommand,
@@ -332,7 +333,7 @@ class CsvMapping:
             if column == ROW_NUMBER and column not in header:
                 continue
             if header.count(column) != 1:
-                fault = "appears twice" if column in header else f"is missing; the columns are: {', '.join(header)}"
+                fault = "appears twice" if column in header else f"is missing; the columns are: {in_list(header)}"
                 if column not in header and is_part(column):
                     fault = "is missing; only a command that has `columns` in the map can use it without such a column"
                 if not column and column in header:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.values import MONEY, format_fixed
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import (
@@ -99,7 +100,7 @@ def describe_order(rules: RuleSet, questions: Iterable[QuestionOpened]) -> str:
 def _each(names: Sequence[str]) -> str:
     """Return a name; or, of several, how many they are, and the first five."""
     more = f" and {len(names) - 5:,} more" * (len(names) > 5)
-    return names[0] if len(names) == 1 else f"each of {len(names):,} questions ({', '.join(names[:5])}{more})"
+    return names[0] if len(names) == 1 else f"each of {len(names):,} questions ({in_list(names[:5])}{more})"
 
 
 def _transform_of(rules: RuleSet, kernel: str) -> Transform:

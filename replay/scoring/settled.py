@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.hints import in_list, nearest
 from forecast_ledger.replay.mapping.csv_cells import AS_ONE
 from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
@@ -235,7 +235,7 @@ def named_answers(
             continue
         settled[question] = text
         if text not in forecasts.apart[question]:
-            few = ", ".join(forecasts.apart[question])
+            few = in_list(forecasts.apart[question])
             detail = f"{told.table.name}: the answer of {question!r} is none of its options {few}"
             remedy = f'correct it, or say that it is none or void: --answer "{text}=void"'
             remedy += "; if several came true, give a table with a row for each option, its answer yes or no"
@@ -341,7 +341,8 @@ def unforecast(forecasts: Forecasts, told: Answers) -> list[str]:
     every = [*dict.fromkeys(key for key in told.questions() if key)]
     unknown = [key for key in every if key not in known]
     if len(unknown) == len(every) and not forecasts.elsewhere:
-        some = f"{min(known)!r} in {forecasts.table.name}, {listed(min(known), every, 1)!r} in {told.table.name}"
+        near = nearest(min(known), every) or min(every)
+        some = f"{min(known)!r} in {forecasts.table.name}, {near!r} in {told.table.name}"
         detail = f"no question of the two tables has the same name: {some}"
         raise Refused(
             "ambiguous", "question", None, detail, remedy="name the columns that agree: --column question=NAME"
@@ -424,7 +425,7 @@ def _answer(
     if forecasts.kind == "multiple_choice":
         for key, text in told.of("outcome").items():
             if key in outcomes and text and not meaning[text] and text not in outcomes[key]:
-                detail = f"{told.table.name}: the answer of {key!r} is none of its options {', '.join(outcomes[key])}"
+                detail = f"{told.table.name}: the answer of {key!r} is none of its options {in_list(outcomes[key])}"
                 remedy = f'correct it, or say that it is none or void: --answer "{text}=void"'
                 raise Refused("unknown_outcome", "outcome", text, detail, remedy=remedy)
         return {"outcome": field_of(name, {}) if name != "#cell" else "{#cell}"}, conditions

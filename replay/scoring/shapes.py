@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.hints import listed
+from forecast_ledger.ledger.core.hints import in_list, listed
 from forecast_ledger.replay.scoring.options import KINDS, WIDES, Options
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import Numbers, distinct, is_absent, numbers_of, value_of
@@ -211,7 +211,7 @@ def shape_of(table: Table, roles: Mapping[str, RoleColumns], options: Options, n
         raise unnamed(table, roles, [needs])
     levels = _levels(numeric) if wide == "quantiles" else ()
     if wide == "quantiles" and not levels:
-        detail = f"the names of the columns {', '.join(numeric)} are no levels of quantiles"
+        detail = f"the names of the columns {in_list(numeric)} are no levels of quantiles"
         raise Refused("ambiguous", "wide", wide, detail, remedy="name them like 0.1, q0.1 or p10")
     return Shape(wide, numeric, levels, _prefix(numeric) if wide == "options" else "")
 
@@ -256,7 +256,7 @@ def _wide(table: Table, roles: Mapping[str, RoleColumns], numeric: Sequence[str]
         return "options"
     if _sums_to_one(table, numeric):
         detail = (
-            f"{table.name}: each row sums to 1, so that the columns {', '.join(numeric)} may be forecasters or options"
+            f"{table.name}: each row sums to 1, so that the columns {in_list(numeric)} may be forecasters or options"
         )
         raise Refused(
             "ambiguous", "wide", None, detail, remedy="give --columns-are options, or --columns-are forecasters"
@@ -277,7 +277,7 @@ def _numeric(table: Table, names: Sequence[str]) -> tuple[str, ...]:
     shares = [name for name, number in numeric.items() if number <= 1]
     others = [name for name, number in numeric.items() if 1 < number <= _HUNDRED]
     if shares and others and not any("%" in cell for name in shares for cell in table.columns[name]):
-        detail = f"{table.name}: the columns {', '.join(shares)} have numbers up to 1, {', '.join(others)} up to 100"
+        detail = f"{table.name}: the columns {in_list(shares)} have numbers up to 1, {in_list(others)} up to 100"
         remedy = "name those with forecasts: --column probability=A,B,C"
         raise Refused("ambiguous", "probability", None, detail, remedy=remedy)
     return tuple(name for name in numeric if name in {*shares, *others})

@@ -442,6 +442,15 @@ def test_the_command_prints_a_table_or_one_json_object(log_of: Logs) -> None:
     assert [part["reference"] for part in parts] == ["0.15", "0.25", "0.55"]
 
 
+def test_a_name_with_a_comma_is_in_quotes_in_a_list(tmp_path: Path) -> None:
+    """Of those on whose forecasts a score depends, and of those that there are if one is not found."""
+    made = [forecast(participant=who) for who in ("ada", "bo", "Doe, Jane")]
+    story: list[AnyCommand] = [opened(), contest(), entry(), *made, resolution()]
+    arguments = ("explain", written(tmp_path / "log.db", story), "score", "cup", "rain")
+    assert "depends on  2 other participants ('Doe, Jane', bo), " in run(*arguments, "ada").stdout
+    assert "; there are: 'Doe, Jane', ada, bo" in run(*arguments, "x").stderr
+
+
 def test_what_is_printed_can_be_read_without_knowing_this_code(log_of: Logs) -> None:
     """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
     score = run("explain", log_of(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()

@@ -238,7 +238,7 @@ def test_a_group_of_the_pattern_may_be_empty() -> None:
         (
             ("(Q", "(R"),
             FORM,
-            "no column is as `columns` in the map asks; the columns are: Timestamp, Email, Q01 - Rain?",
+            "no column is as `columns` in the map asks; the columns are: Timestamp, Email, 'Q01 - Rain?', 'Q02",
         ),
         (("{Email} {#1}", "{Email}"), FORM, "all columns of a row would have one id"),
         (('question = "{#1}"', 'question = "{#3}"'), FORM, "the command uses {#3}, and `matches` has 2 groups"),

@@ -584,12 +584,14 @@ def test_two_answers_to_one_question_are_refused(tmp_path: Path) -> None:
     assert "a.csv: lines 2 and 3 say 'yes' and 'no'" in refused(tmp_path, table)
     apart = {**table, "a.csv": "question,answer\nRain,yes\n"}
     assert "'rain' in f.csv, 'Rain' in a.csv" in refused(tmp_path, apart)
+    further = {**apart, "a.csv": "question,answer\nRain on Friday?,yes\nSnow,no\n"}
+    assert "'rain' in f.csv, 'Rain on Friday?' in a.csv" in refused(tmp_path, further)
 
 
 def test_an_answer_that_is_no_option_is_refused(tmp_path: Path) -> None:
-    """With the options of the question."""
-    table = {"f.csv": "question,user,option,p\nq,a,x,0.5\nq,a,y,0.5\n", "a.csv": "question,answer\nq,z\n"}
-    assert "the answer of 'q' is none of its options x, y" in refused(tmp_path, table)
+    """With the options of the question, of which one that has a space is in quotes."""
+    table = {"f.csv": "question,user,option,p\nq,a,x,0.5\nq,a,y z,0.5\n", "a.csv": "question,answer\nq,z\n"}
+    assert "the answer of 'q' is none of its options x, 'y z'" in refused(tmp_path, table)
     assert "the table has only the option 'x'" in refused(tmp_path, {**table, "f.csv": "question,option,p\nq,x,1\n"})
 
 
@@ -599,7 +601,10 @@ INDEPENDENT = "question,user,option,p\ncup,ada,red,0.8\ncup,ada,blue,0.5\n"
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ({"f.csv": INDEPENDENT, "a.csv": "question,answer\ncup,tin\n"}, "none of its options red, blue"),
+        (
+            {"f.csv": f"{INDEPENDENT}cup,ada,dark red,0.1\n", "a.csv": "question,answer\ncup,tin\n"},
+            "none of its options red, blue, 'dark red'",
+        ),
         ({"f.csv": INDEPENDENT, "a.csv": "question,answer\ncup,red\ncup,blue\n"}, "lines 2 and 3 say 'red' and 'blue'"),
         (
             {"f.csv": f"{INDEPENDENT}cup a,ada,b,0.1\ncup,ada,a b,0.1\n", "a.csv": "question,answer\ncup,red\n"},
