@@ -75,16 +75,22 @@ errors_option = click.option(
 
 
 def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
-    """Turn errors of the project and of the system, and signals, into one line on stderr and an exit code."""
+    """Turn errors of the project and of the system, and signals, into a line on stderr and an exit code.
+
+    An error with notes has a line more for each.
+    """
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         """Run the command, and end the process with the code of its error."""
 
         def report(error: LedgerError, text: str, code: int) -> NoReturn:
-            if kwargs.get("errors") != "json":
-                fail(text, code)
-            say(error.as_json())
+            if kwargs.get("errors") == "json":
+                say(error.as_json())
+            else:
+                complain(text)
+                for note in getattr(error, "__notes__", ()):
+                    say(note)
             sys.exit(code)
 
         try:

@@ -51,6 +51,14 @@ class Options(NamedTuple):
     answers_sheet: str = ""
 
 
+class Ambiguous(Refused):
+    """A table can be read in two ways. trial: options that choose one, so that the reading finds what else is open."""
+
+    def __init__(self, field: str, value: str | None, detail: str, *, remedy: str, trial: Options) -> None:
+        super().__init__("ambiguous", field, value, detail, remedy=remedy)
+        self.trial = trial
+
+
 _LAST = {"sampling": "spot", "period": "covered", "total": "mean"}  # the last forecast before the close, by question
 # Name -> the fields of the rule set, which a map has in full.
 PLAIN: dict[str, dict[str, str | int]] = {

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.values import DAY, format_count, format_instant
 from forecast_ledger.ledger.model.commands import DEFAULT_DECIMALS
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.replay.scoring.options import KINDS, Options, check_rules, rule_set, written_rules
+from forecast_ledger.replay.scoring.options import KINDS, Ambiguous, Options, check_rules, rule_set, written_rules
 from forecast_ledger.replay.scoring.recognised import (
     Answers,
     Forecasts,
@@ -213,7 +213,29 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
         with gc_pause.paused():
             return _planned(forecasts, answers, options)
     except Refused as refused:
-        raise with_line(refused, tables) from None
+        first = with_line(refused, tables)
+        for other in _others(forecasts, answers, options, refused):
+            first.add_note(f"also {with_line(other, tables)}")
+        raise first from None
+
+
+def _others(forecasts: Table, answers: Table | None, options: Options, refused: Refused) -> Iterator[Ambiguous]:
+    """Yield what else is ambiguous, found by going on in one of the ways in which a table can be read.
+
+    What may be due to this way is left out: refusals that no option settles, and how a column that may be another one
+    is written.
+    """
+    while isinstance(refused, Ambiguous):
+        trial = refused.trial
+        roles = trial.columns.keys() - options.columns.keys()
+        guessed = roles.union(*map(trial.columns.__getitem__, roles))
+        try:
+            _planned(forecasts, answers, trial)
+            return
+        except Refused as other:
+            refused = other
+        if isinstance(refused, Ambiguous) and refused.field not in guessed:
+            yield refused
 
 
 def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import in_list, listed
-from forecast_ledger.replay.scoring.options import KINDS, WIDES, Options
+from forecast_ledger.replay.scoring.options import KINDS, WIDES, Ambiguous, Options
 from forecast_ledger.replay.scoring.tables import Table
 from forecast_ledger.replay.scoring.written import Numbers, distinct, is_absent, numbers_of, value_of
 
@@ -109,7 +109,9 @@ def roles_of(table: Table, roles: Collection[str], options: Options) -> dict[str
         candidates = _candidates(role, [name for name in table.columns if name not in taken])
         if len(candidates) > 1:
             detail = f"{table.name}: each of the columns {', '.join(map(repr, candidates))} may be the {role}"
-            raise Refused("ambiguous", role, None, detail, remedy=f"name one: --column {role}={_shell(candidates[0])}")
+            remedy = f"name one: --column {role}={_shell(candidates[0])}"
+            trial = options._replace(columns={**options.columns, role: (candidates[0],)})
+            raise Ambiguous(role, None, detail, remedy=remedy, trial=trial)
         if candidates:
             columns_by_role[role] = RoleColumns(tuple(candidates), said=False)
             taken.add(candidates[0])

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import WRITTEN_NUMBER, read_instant
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, number_of
 from forecast_ledger.replay.mapping.csv_texts import InstantFormat, instant_reader
-from forecast_ledger.replay.scoring.options import Options
+from forecast_ledger.replay.scoring.options import Ambiguous, Options
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
@@ -95,7 +95,7 @@ def instants_of(column: str, texts: Collection[str], options: Options) -> Instan
         sample = min(local or texts)
         detail = f"times such as {sample!r} do not say their time zone"
         remedy = "give --zone UTC, or the zone of that clock, such as --zone Europe/Berlin"
-        raise Refused("ambiguous", column, None, detail, remedy=remedy)
+        raise Ambiguous(column, None, detail, remedy=remedy, trial=options._replace(zone="UTC"))
     zone = "UTC" if fixed else options.zone or "UTC"
     keys |= {"offset": "Z" if zone == "UTC" else zone} if _OFFSET.fullmatch(zone) else {"zone": zone}
     instant_reader(InstantFormat("", keys.get("offset", ""), keys.get("zone", "")), "zone")  # refuses an unknown zone
@@ -119,7 +119,8 @@ def _form(column: str, texts: Collection[str], options: Options) -> str:
         raise Refused("bad_instant", column, _odd(texts), detail, remedy=remedy)
     if len({*map(_has_day_first, fitting)} - {None}) > 1:
         detail = f"dates such as {min(texts)!r} can be read with the day or with the month first"
-        raise Refused("ambiguous", column, None, detail, remedy="give --day-first or --month-first")
+        trial = options._replace(day_first=True)
+        raise Ambiguous(column, None, detail, remedy="give --day-first or --month-first", trial=trial)
     return fitting[0]
 
 
@@ -202,14 +203,15 @@ def probabilities_of(column: str, texts: Collection[str], options: Options) -> N
     if signed:
         other = next(text for text in texts if not text.endswith("%"))
         detail = f"some numbers have a percent sign, such as {signed[0]!r}, and some have none, such as {other!r}"
-        raise Refused("ambiguous", column, other, detail, remedy="give --percent if all are in percent")
+        trial = options._replace(percent=True)
+        raise Ambiguous(column, other, detail, remedy="give --percent if all are in percent", trial=trial)
     high = next((text for text in texts if value_of(text, written) > 1), None)
     if high is not None and _PERCENT.search(column):
         return Numbers({**written.keys, "percent": True}, ", ".join(filter(None, ("in percent", written.words))))
     if high is not None:
         detail = "more than 1: the numbers may be in percent, or this one is wrong"
         remedy = "give --percent, or correct the cell; a forecast of a number has a row, or a column, for each quantile"
-        raise Refused("ambiguous", column, high, detail, remedy=remedy)
+        raise Ambiguous(column, high, detail, remedy=remedy, trial=options._replace(percent=True))
     return Numbers(written.keys, ", ".join(filter(None, ("from 0 to 1", written.words))))
 
 
@@ -235,7 +237,8 @@ def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[s
         detail = f"{some} may be yes, no, no answer yet (none), or an answer that does not count (void)"
         given = " ".join(f'--answer "{text}=MEANING"' for text in odd[:_MOST])
         remedy = f"give {given}, each with yes, no, none or void"
-        raise Refused("ambiguous", column, odd[0], detail, remedy=remedy)
+        trial = options._replace(answers={**options.answers, **dict.fromkeys(odd, "none")})
+        raise Ambiguous(column, odd[0], detail, remedy=remedy, trial=trial)
     return meanings
 
 

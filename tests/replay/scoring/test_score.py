@@ -415,6 +415,17 @@ def test_what_is_ambiguous_is_refused_until_an_option_settles_it(name: str, tmp_
     assert scored(tmp_path, tables, *rules, *options) == expected
 
 
+def test_all_that_is_ambiguous_is_told_at_once(tmp_path: Path) -> None:
+    """A line each, but nothing of a column that may be another one, as those of the times and of the answers may."""
+    tables = {
+        "f.csv": "question,user,date,timestamp,forecast\nrain,ada,03/04/2026,1,80\n",
+        "a.csv": "question,answer,outcome,closes\nrain,ja,nein,2026-03-04 09:00:00\n",
+    }
+    told = [line.removeprefix("forecast-ledger: ") for line in refused(tmp_path, tables).splitlines()]
+    assert [line.split(":")[1] for line in told] == [" time", " forecast = '80'", " outcome", " closes"]
+    assert [line.startswith("also ") for line in told] == [False, True, True, True]
+
+
 def test_what_was_recognised_is_said_column_by_column(tmp_path: Path) -> None:
     """Every column is named, also those that are not used, and so is what the rules count."""
     table = "Question ID,User,Date,Prob,Note\nrain,ada,3/14/2026,60%,x\nhail,ada,3/2/2026,10%,\n"
