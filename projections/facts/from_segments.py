@@ -15,7 +15,6 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr
 from forecast_ledger.ledger.segments.arrow_arrays import (
     array_of_texts,
-    chosen,
     compute_functions,
     integers,
     is_valid,
@@ -23,6 +22,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
     numpy_array,
     only_labels,
     pyarrow,
+    taken,
     whole,
 )
 from forecast_ledger.ledger.segments.other_events import other_events, other_pages, provenances
@@ -35,6 +35,7 @@ from forecast_ledger.projections.facts.outcomes import laid_out
 
 FRAME_UNREAD = frozenset({"made", "form", "numbers", "until"})  # columns of a segment that a frame does not need
 _TOGETHER = 8  # counts of segments whose questions are found together
+_MANY = 1 << 18  # ids; to find fewer one by one takes less time than the import of pyarrow's functions of columns
 _FEW = 4  # labels for each id: if there are as many, ids are found one by one
 _QUESTION = ("a question opened earlier", "which was not")
 _PARTICIPANT = ("a participant that the segments had before", "whom they did not have")
@@ -152,26 +153,29 @@ class _Counts:
         if not self._waiting:
             return
         facts, (tables, positions) = self._facts, zip(*self._waiting, strict=True)
-        table, self._waiting = pyarrow().concat_tables(tables), []
-        facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
-        is_question = is_valid(whole(table["question"]))
-        participants, known = table["participant"].filter(chosen(~is_question)).to_pylist(), facts.participant_codes
-        for participant in filterfalse(known.codes.__contains__, participants):
-            known.add(participant)
-        code = self._find(table["question"].filter(chosen(is_question)))
+        self._waiting, columns, counts = [], list[Any](), list[Int64Array]()
+        for table in tables:
+            facts.books.clock = max(facts.books.clock, int(integers(table["claimed_at"]).max()))
+            is_question, known = is_valid(whole(table["question"])), facts.participant_codes
+            participants = taken(table["participant"], np.flatnonzero(~is_question)).to_pylist()
+            for participant in filterfalse(known.codes.__contains__, participants):
+                known.add(participant)
+            columns.append(whole(taken(table["question"], np.flatnonzero(is_question))))
+            counts.append(integers(table["rows"])[is_question])
+        code = self._find(pyarrow().chunked_array(columns, pyarrow().string()))
         if len(unknown := np.flatnonzero(code < 0)):
-            row = np.flatnonzero(is_question)[unknown[0]]
-            end = positions[int(np.searchsorted(np.cumsum([*map(len, tables)]), row, "right"))]
-            fault = mismatch(_QUESTION[0], f"{short_repr(table['question'][row].as_py())}, {_QUESTION[1]}")
-            raise Corrupt(end, fault)
-        counts = np.zeros(len(facts.questions), np.int64)
-        np.add.at(counts, code, integers(table["rows"])[is_question])
-        self.add(counts)
+            segment = int(np.searchsorted(np.cumsum([*map(len, columns)]), unknown[0], "right"))
+            name = columns[segment][unknown[0] - sum(map(len, columns[:segment]))].as_py()
+            fault = mismatch(_QUESTION[0], f"{short_repr(name)}, {_QUESTION[1]}")
+            raise Corrupt(positions[segment], fault)
+        of_questions = np.zeros(len(facts.questions), np.int64)
+        np.add.at(of_questions, code, np.concatenate(counts))
+        self.add(of_questions)
 
     def _find(self, ids: Any) -> Int64Array:
         """Return the code of each of some questions, a column of ids; -1 for those that have none."""
         labels, codes = self._facts.question_codes.labels, self._facts.question_codes.codes
-        if len(labels) >= _FEW * len(ids):  # also if there are none
+        if len(ids) < _MANY or len(labels) >= _FEW * len(ids):  # also if there are none
             return np.fromiter(map(codes.get, ids.to_pylist(), repeat(-1)), np.int64, len(ids))
         if self._labelled < len(labels):
             self._labels.append(array_of_texts(labels[self._labelled :]))

@@ -207,12 +207,12 @@ def test_a_file_of_counts_that_is_gone_is_missed_but_need_not_be_listed(
     assert summarize_parts(found, TABLES) == right
 
 
-@pytest.mark.parametrize(("side_by_side", "few"), [(True, 0), (False, 1 << 20)])
+@pytest.mark.parametrize(("side_by_side", "many"), [(True, 1 << 20), (False, 0)])
 def test_counts_are_read_in_place_of_forecasts_where_files_are_trusted(
-    sealed: Path, folder: Path, side_by_side: bool, few: int, monkeypatch: pytest.MonkeyPatch
+    sealed: Path, folder: Path, side_by_side: bool, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There a forecast that is counted on another question is believed to be on it; not where rows are checked."""
-    monkeypatch.setattr(from_segments, "_FEW", few)
+    monkeypatch.setattr(from_segments, "_MANY", many)
     monkeypatch.setattr(reading, "are_intact", lambda *_: side_by_side)
     counts = counts_in(folder, read_manifest(folder).segments[1])
     moved(counts)
@@ -224,12 +224,12 @@ def test_counts_are_read_in_place_of_forecasts_where_files_are_trusted(
         assert sorted({*(frame.counts - right.counts).tolist()}) == difference
 
 
-@pytest.mark.parametrize("few", [0, 1 << 20])
+@pytest.mark.parametrize("many", [0, 1 << 20])
 def test_a_question_that_was_not_opened_is_found_in_counts(
-    few: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    many: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the end of the segment, because counts have no log positions; one by one or by columns."""
-    monkeypatch.setattr(from_segments, "_FEW", few)
+    monkeypatch.setattr(from_segments, "_MANY", many)
     segment = read_manifest(folder).segments[1]
     counts = counts_in(folder, segment)
     listed(folder, 1, [counts[0] | {"question": "rain"}, *counts[1:]])
@@ -239,14 +239,16 @@ def test_a_question_that_was_not_opened_is_found_in_counts(
 
 
 @pytest.mark.parametrize("together", [1, 2, 8])
-@pytest.mark.parametrize(("number", "gone"), [(1, False), (2, False), (2, True)])
+@pytest.mark.parametrize("many", [0, 1 << 20])
+@pytest.mark.parametrize("fault", [(1, False), (2, False), (2, True)])
 def test_the_first_fault_of_counts_that_are_filed_together_is_found(
-    number: int, gone: bool, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: tuple[int, bool], many: int, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of segments of two forecasts each: also if a file of the next one is gone, or its question is opened there."""
+    number, gone = fault
     monkeypatch.setattr(sealing, "_MANY_FORECASTS", 1)
     monkeypatch.setattr(from_segments, "_TOGETHER", together)
-    monkeypatch.setattr(from_segments, "_FEW", 0)
+    monkeypatch.setattr(from_segments, "_MANY", many)
     said = [forecast("qa", participant=each) for each in "abcdef"]
     made, folder = (
         rows(written(tmp_path / "log.db", [contest(), opened("qa"), *said, opened("qb")])),

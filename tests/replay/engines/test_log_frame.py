@@ -23,7 +23,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.segments import sealing, segment_files
 from forecast_ledger.ledger.segments.sealing import seal as seal_pages
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, to_columns
 from forecast_ledger.ledger.segments.segment_files import KeptGroups
@@ -247,8 +247,12 @@ def test_forecasts_that_a_segment_keeps_as_json_are_in_log_order() -> None:
     assert contents(facts) == contents(oracle.facts_in(records))
 
 
-def test_a_board_from_segments_imports_nothing_that_it_does_without(tmp_path: Path) -> None:
+@pytest.mark.parametrize("counted", [1, 1 << 16])
+def test_a_board_from_segments_imports_nothing_that_it_does_without(
+    counted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Databases, pandas and pyarrow's functions of columns would take more time than a small board."""
+    monkeypatch.setattr(sealing, "_MANY_FORECASTS", counted)
     records = recorded("metaculus-2022")
     sealed_frame(records, 12, len(records), tmp_path / "segments")
     script = (
