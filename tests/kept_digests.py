@@ -29,11 +29,12 @@ from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.importing.kinds import KINDS
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import LeftOut, carried
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import Replay, TableSummary, replay
 from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support import flusight, given, replication
+from tests.support.maps import read_rows
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import (
     board_rules,

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, DecimalException, InvalidOperation, Overflow, Rounded
-from fractions import Fraction
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -410,15 +409,6 @@ def exact_text(value: Decimal) -> str:
     text = format(value, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in {"-0", ""} else text
-
-
-def fraction(text: str) -> Fraction:
-    """Return the rational number that a recorded decimal text stands for.
-
-    >>> fraction("0.25")
-    Fraction(1, 4)
-    """
-    return Fraction(text)
 
 
 def _micros(value: datetime) -> int:

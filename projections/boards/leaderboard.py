@@ -24,7 +24,7 @@ from forecast_ledger.projections.core.arrays import (
 )
 from forecast_ledger.projections.core.estimates import Estimated, Floats
 from forecast_ledger.projections.core.late_fractions import quotient, round_to_units
-from forecast_ledger.projections.core.number_texts import decimal_texts
+from forecast_ledger.projections.core.number_texts import decimal_characters, lines
 from forecast_ledger.projections.core.powers import ZERO, Magnitude, power, raised
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST
@@ -350,7 +350,7 @@ class Boards(NamedTuple):
         if self.take is None:
             return [None] * len(self.person)
         near, uncertain = self.take.nearest(_NANOS)
-        texts: list[str] = decimal_texts(near, places=9, least=9)
+        texts: list[str] = lines(decimal_characters(near, places=9, least=9))
         if self.contests[0].opened.rules.take == "positive_square":
             published = map(_published_square, self.total.exact(uncertain))
         else:
@@ -384,11 +384,6 @@ class Boards(NamedTuple):
                 plain, exact, strict=True
             )
         ]
-
-
-def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
-    """Return the board of a contest with this tally; see `boards`."""
-    return boards(facts, standings_of(facts, [contest.opened.contest], [contest], [whole])).rows_of(0)
 
 
 def boards(facts: Facts, standings: Standings) -> Boards:

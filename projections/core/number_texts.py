@@ -25,21 +25,16 @@ MOST_CHARACTERS = 2**26  # bytes of a matrix of texts
 Characters = np.ndarray[Any, np.dtype[np.uint8]]  # a row for each number, ASCII; 0 is none
 
 
-def instant_texts(instants: Int64Array, *, fractions: bool = False) -> list[str]:
-    """Return the text of each instant, as `format_instant` writes it. Raises OverflowError as that does.
+def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Characters:
+    """Return the characters of instants, as `format_instant` writes them. Raises OverflowError as that does.
 
     fractions: also of whole seconds, so that all texts are of one length, and sort as the instants do.
 
-    >>> instant_texts(np.array([10**15, 1]))
+    >>> lines(instant_characters(np.array([10**15, 1])))
     ['2001-09-09T01:46:40Z', '1970-01-01T00:00:00.000001Z']
-    >>> instant_texts(np.array([10**15]), fractions=True)
+    >>> lines(instant_characters(np.array([10**15]), fractions=True))
     ['2001-09-09T01:46:40.000000Z']
     """
-    return lines(instant_characters(instants, fractions=fractions))
-
-
-def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Characters:
-    """Return the characters of `instant_texts`."""
     if not len(instants):
         return np.zeros((0, _INSTANT.itemsize), np.uint8)
     if instants.min() < FIRST_INSTANT or instants.max() > LAST_INSTANT:
@@ -57,17 +52,14 @@ def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Char
     return characters
 
 
-def decimal_texts(numbers: Int64Array, places: int, least: int = 0) -> list[str]:
-    """Return integers in 10^-places as texts with `least` decimals or more, as `format_fixed` writes them; places > 0.
+def decimal_characters(numbers: Int64Array, places: int, least: int = 0) -> Characters:
+    """Return the characters of integers in 10^-places with `least` decimals or more, as `format_fixed` writes them.
 
-    >>> decimal_texts(np.array([-1_500_000, 7]), 6, least=2)
+    places: more than 0.
+
+    >>> lines(decimal_characters(np.array([-1_500_000, 7]), 6, least=2))
     ['-1.50', '0.000007']
     """
-    return lines(decimal_characters(numbers, places, least))
-
-
-def decimal_characters(numbers: Int64Array, places: int, least: int = 0) -> Characters:
-    """Return the characters of `decimal_texts`."""
     if not len(numbers):
         return np.zeros((0, 1), np.uint8)
     magnitudes = np.abs(numbers).view(np.uint64)  # that of -2^63 has 64 bits

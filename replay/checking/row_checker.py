@@ -24,15 +24,11 @@ class RowChecker:
     be read further; None if it was read up to the cut.
     """
 
-    def __init__(self, cut: Cut, before: Recorded | None = None) -> None:
-        """Begin at the first row, or after one that is right, as are all before it."""
+    def __init__(self, cut: Cut) -> None:
         self.damage: dict[str, Corrupt] = {}
         self.last, self.recorded_at, self.imported = log.START, -(2**63), 0
         self.stopped: Corrupt | None = None
         self._cut = cut
-        if before is not None:
-            self.last, self.recorded_at = Checkpoint(before.position, before.digest), before.recorded_at
-            self.imported = before.position if before.imported is True else 0
 
     def pages(self, pages: Iterator[LabelledRows]) -> Iterator[list[Recorded]]:
         """Check page after page; pass the events on for as long as every row is correct."""

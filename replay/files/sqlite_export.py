@@ -21,7 +21,7 @@ from forecast_ledger.projections.core.columns import (
     plain_values,
     printed_values,
 )
-from forecast_ledger.projections.core.number_texts import instant_texts
+from forecast_ledger.projections.core.number_texts import instant_characters, lines
 from forecast_ledger.replay.files.formats import (
     FOREIGN_KEYS,
     ExportTable,
@@ -238,11 +238,11 @@ def _stored(values: Values, kind: str, *, floats: bool) -> list[list[Any]]:
 def _sortable(instants: Values) -> list[Any]:
     """Return the instants with six decimals, so that the texts sort like the instants."""
     if isinstance(instants, np.ndarray):
-        return instant_texts(instants, fractions=True)
+        return lines(instant_characters(instants, fractions=True))
     plain = plain_values(instants)
     distinct = [*{*plain} - {None}]
     texts: dict[int | None, str | None] = {None: None}
-    texts |= zip(distinct, instant_texts(int64_array(distinct), fractions=True), strict=True)
+    texts |= zip(distinct, _sortable(int64_array(distinct)), strict=True)
     return [*map(texts.__getitem__, plain)]
 
 

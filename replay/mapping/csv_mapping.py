@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -61,7 +61,6 @@ from forecast_ledger.replay.mapping.csv_reader import (
     SourceRecord,
     first_of_each,
     is_byte_encoding,
-    read_sources,
     refuse_falling,
     sort_commands,
     with_value_maps,
@@ -367,23 +366,6 @@ class MappedCommands(NamedTuple):
     total: int | None = None
 
 
-def read_rows(
-    mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recorded_at: str = "", strict: bool = False
-) -> MappedCommands:
-    """Return the commands of each row, or of each group of rows. keep: their locations have the bytes of the rows.
-
-    recorded_at: the column that says when a row was received; locations have it. strict: a row of which the map makes
-    no command is refused; otherwise it is counted.
-    A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
-    If the map sorts, or has groups, all rows are read first, and kept in memory.
-    Refuses, first that applies: bad_csv, unmapped_value, no_command, out_of_order. Raises Refused, before anything else
-    is read, if the header does not match the map (bad_csv), or the first rows are mostly in falling order
-    (out_of_order).
-    """
-    records = read_sources(file, mapping.delimiter, mapping.encoding)
-    return map_records(mapping, records, keep=keep, recorded_at=recorded_at, strict=strict)
-
-
 def map_records(  # noqa: PLR0913 - the rows, and how they are read
     mapping: CsvMapping,
     rows: Iterator[SourceRecord],
@@ -393,9 +375,16 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
     strict: bool = False,
     once: bool = False,
 ) -> MappedCommands:
-    """Return what `read_rows` returns, from records of which the first is the header.
+    """Return the commands of each row, or of each group of rows; the first record is the header.
 
-    once: leave out what a row says like a row before it, such as the opening of its question: it would be a duplicate.
+    keep: their locations have the bytes of the rows. recorded_at: the column that says when a row was received;
+    locations have it. strict: a row of which the map makes no command is refused; otherwise it is counted. once: leave
+    out what a row says like a row before it, such as the opening of its question: it would be a duplicate.
+    A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
+    If the map sorts, or has groups, all rows are read first, and kept in memory.
+    Refuses, first that applies: bad_csv, unmapped_value, no_command, out_of_order. Raises Refused, before anything else
+    is read, if the header does not match the map (bad_csv), or the first rows are mostly in falling order
+    (out_of_order).
     """
     header, source = read_header(mapping, rows, recorded_at)
     bound = [reader.bound(header, once=once) for reader in mapping.readers]
@@ -413,7 +402,7 @@ def map_records(  # noqa: PLR0913 - the rows, and how they are read
     if mapping.sort:
         ordered = sort_commands(by_row, mapping.sort)
         return MappedCommands(source, first_of_each(ordered) if once else iter(ordered), left_out, len(ordered))
-    commands = refuse_falling(_each(by_row))
+    commands = refuse_falling(each for row in by_row for each in row.commands)
     return MappedCommands(source, first_of_each(commands) if once else commands, left_out)
 
 
@@ -439,10 +428,6 @@ def _received(mapping: CsvMapping, column: str) -> Callable[[CsvRow], int | Refu
             return refused
 
     return read
-
-
-def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
-    return (each for row in rows for each in row.commands)
 
 
 class BoundReader(NamedTuple):

@@ -131,7 +131,6 @@ MOST_ROWS = 40  # of a picture
 MOST_LINES = len(COLOURS)  # so that no two have the same colour
 STEP = 19  # pixels of a row
 LEVEL = 0.05  # of a test
-HALF = 0.5
 
 
 class KnownTables(Projections):

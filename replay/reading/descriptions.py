@@ -166,14 +166,6 @@ def _zone(minutes: int) -> str:
     return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{minutes_over:02}' * bool(minutes_over)}"
 
 
-def _has_logarithm(rules: RuleSet) -> bool:
-    return bool(kernels_of(rules) & {*LOGARITHMS})
-
-
-def _least_probability(rules: RuleSet) -> str:
-    return f"a probability below {_percent(rules.least_probability_ppm)} counts as this in a logarithm"
-
-
 def _least_density(rules: RuleSet) -> str:
     least = f"{_percent(rules.least_density_ppm)} of the uniform density"
     return (
@@ -222,7 +214,10 @@ FURTHER: dict[str, Callable[[RuleSet], str]] = {
     "least_coverage": lambda rules: (
         f"the least divisor of a total is {rules.least_coverage:,} questions" * bool(rules.least_coverage)
     ),
-    "least_probability_ppm": lambda rules: _least_probability(rules) * _has_logarithm(rules),
+    "least_probability_ppm": lambda rules: (
+        f"a probability below {_percent(rules.least_probability_ppm)} counts as this in a logarithm"
+        * bool(kernels_of(rules) & {*LOGARITHMS})
+    ),
     "greatest_probability_ppm": lambda rules: (
         f"a probability above {_percent(rules.greatest_probability_ppm)} counts as this in a logarithm"
         * (rules.greatest_probability_ppm != 10**6)
@@ -254,13 +249,6 @@ FURTHER: dict[str, Callable[[RuleSet], str]] = {
         f"intervals are of {_percent(rules.level_ppm)}, from {rules.replicates:,} samples" * bool(kernels_of(rules))
     ),
     "clusters": lambda rules: describe_clusters(rules) * (rules.clusters != ("group",) and bool(kernels_of(rules))),
-}
-# Fields whose sentence is part of that of another field, or of `describe_score` and `describe_board`.
-TOLD_WITH_OTHERS = {
-    "density_floor": "least_density_ppm",
-    "score_consensus": "reference_rows",
-    "least_prize_passes": "least_prize_micros",
-    "replicates": "level_ppm",
 }
 
 
@@ -346,5 +334,3 @@ TRADING_FIELDS: dict[str, Callable[[Trading], str]] = {
     "overdrafts": lambda trading: "they may make the cash negative" * trading.overdrafts,
     "shares_against": lambda trading: "shares against one of several outcomes can be held" * trading.shares_against,
 }
-# Fields whose sentence is that of `fee_rate_ppm`.
-TOLD_WITH_FEE = ("fee_exponent", "fee_unit_micros", "fee_rounding")

@@ -27,7 +27,7 @@ from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.pages.working_paper import working_paper
 from forecast_ledger.replay.reading.log import Log
 from tests.support import given, oracle
@@ -36,6 +36,7 @@ from tests.support.forging import audited, chained, written
 from tests.support.given import NOW, day
 from tests.support.logs import log_fixture, recorded, rows
 from tests.support.logs import written as recorded_in
+from tests.support.maps import read_rows
 from tests.support.servers import PG_CTL, postgres
 
 GAUGE = Evidence(url="https://example.org/gauge", sha256="AB" * 32)

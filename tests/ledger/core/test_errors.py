@@ -29,7 +29,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.source_files import read_table
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import map_records, parse_map
 from tests.ledger.deciding.test_refusals import DECIDERS
 from tests.support.given import (
     AFTER,
@@ -104,7 +104,7 @@ def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
 
 def test_every_code_can_happen() -> None:
     """Every code can occur: at the edge, in a map, a format, a decider, an atomic batch, by limits, or in an import."""
-    decided = {code for function in (parse_map, read_rows, read_table, *DECIDERS) for code in promised(function)}
+    decided = {code for function in (parse_map, map_records, read_table, *DECIDERS) for code in promised(function)}
     limits = {"ledger_in_use", "claimed_too_late", "claimed_too_early", "version_too_new"}
     elsewhere = {"ambiguous", "batch_refused"} | limits
     assert set(EDGE) | decided | elsewhere == set(REFUSALS)

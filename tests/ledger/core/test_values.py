@@ -523,7 +523,7 @@ def test_equal_decimals_have_equal_texts(value: Decimal, zeros: int) -> None:
     """The number of zeros as written does not matter, and the text is equal to the number."""
     padded = Decimal(format(value, "f") + "0" * zeros)
     assert values.exact_text(padded) == values.exact_text(value)
-    assert values.fraction(values.exact_text(value)) == Fraction(value)
+    assert Fraction(values.exact_text(value)) == Fraction(value)
 
 
 NUMBERS = (

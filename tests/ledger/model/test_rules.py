@@ -42,7 +42,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.explain.what_if import parse_rule_set
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reference.rule_fields import RULES
 from tests.support.effort import times
 from tests.support.given import (
@@ -67,6 +67,7 @@ from tests.support.given import (
     resolution,
     withdrawal,
 )
+from tests.support.maps import read_rows
 
 # The rules of each preset in its documents: Metaculus, Tournament Scoring and Scores FAQ, for the first eight, and its
 # published code for peer-average and peer-average-2023; Autocast competition of 2022, "Evaluation" and "Warm-up Round",

@@ -96,8 +96,9 @@ def test_standings_over_time_are_those_of_the_tallies(rules: str) -> None:
     for size in (1, 3):
         tallies = [tally for _, tally in tallies_over_time(facts, contest, scored, size)]
         boards = leaderboard.boards(facts, standings_over_time(facts, contest, scored, size))
+        each = [leaderboard.standings_of(facts, [name], [contest], [tally]) for tally in tallies]
         assert [boards.rows_of(number) for number in range(len(tallies))] == [
-            leaderboard.board(facts, contest, tally) for tally in tallies
+            leaderboard.boards(facts, standings).rows_of(0) for standings in each
         ]
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.projections.core import number_texts
 from forecast_ledger.projections.core.number_texts import (
-    decimal_texts,
-    instant_texts,
+    decimal_characters,
+    instant_characters,
     integer_characters,
     lines,
     text_characters,
@@ -33,7 +33,7 @@ def test_decimals_have_the_digits_that_they_need(numbers: list[int], data: st.Da
     """Their value is exact, and zeros are only before the point and, up to the least number of decimals, at the end."""
     places = data.draw(st.integers(1, 15)) if data else 6
     least = data.draw(st.integers(0, places)) if data else 0
-    texts = decimal_texts(np.array(numbers, np.int64), places, least)
+    texts = lines(decimal_characters(np.array(numbers, np.int64), places, least))
     assert [*map(Fraction, texts)] == [Fraction(number, 10**places) for number in numbers]
     for text in texts:
         whole, point, decimals = text.removeprefix("-").partition(".")
@@ -50,14 +50,14 @@ def test_instants_are_those_of_the_calendar(instants: list[int]) -> None:
     """As Python's datetime writes them, with six decimals unless they are whole seconds."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     expected = [(epoch + timedelta(microseconds=each)).isoformat().replace("+00:00", "Z") for each in instants]
-    assert instant_texts(np.array(instants, np.int64)) == expected
+    assert lines(instant_characters(np.array(instants, np.int64))) == expected
 
 
 @pytest.mark.parametrize("outside", [FIRST_INSTANT - 1, LAST_INSTANT + 1])
 def test_an_instant_outside_the_calendar_is_not_written(outside: int) -> None:
     """No other instant is written either."""
     with pytest.raises(OverflowError):
-        instant_texts(np.array([0, outside]))
+        instant_characters(np.array([0, outside]))
 
 
 @given(st.lists(SMALL | LARGE))

@@ -28,12 +28,13 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.follow_copy import ANSWER_UNREAD, TRADE_MISSED
 from forecast_ledger.replay.importing.question_forecasts import BY_HAND, MISSED, UNREAD
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from forecast_ledger.replay.reference.exit_codes import USAGE
 from tests.replay.cli.test_main import run
 from tests.replay.files.test_sheet_cells import workbook
 from tests.replay.importing.test_changing_sources import LATE, PEOPLE, Content, boards, chance
 from tests.support.effort import times
+from tests.support.maps import read_rows
 from tests.support.sources import Imported, import_table, table, ticking
 
 OPEN: dict[str, Any] = {"opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-11T00:00:00Z"}

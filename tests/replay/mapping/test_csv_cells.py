@@ -10,7 +10,8 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AmendQuestion, AnyCommand, OpenQuestion, Range, SubmitForecast
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
+from tests.support.maps import read_rows
 
 QUESTION = """
 [[command]]

@@ -13,9 +13,10 @@ from pyarrow import parquet
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import OpenQuestion, SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
-from forecast_ledger.replay.mapping.csv_mapping import MappedCommands, parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import MappedCommands, parse_map
 from tests.replay.cli.test_main import run
 from tests.support.late import pandas
+from tests.support.maps import read_rows
 
 STRINGS = arrow_csv.ConvertOptions(
     column_types={name: pyarrow.string() for name in ("Timestamp", "Q01 - Rain?", "Q02 - Snow?")}

@@ -7,7 +7,8 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import ResolveQuestion
-from forecast_ledger.replay.mapping.csv_mapping import NOTHING, MappedCommands, parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import NOTHING, MappedCommands, parse_map
+from tests.support.maps import read_rows
 
 MAP = """
 [[command]]

@@ -11,8 +11,9 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import Points, SubmitForecast
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.replay.cli.test_main import opened, run
+from tests.support.maps import read_rows
 
 # The columns are those of a hub's model output.
 MAP = b"""

@@ -25,10 +25,11 @@ from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
 from forecast_ledger.replay.mapping import csv_reader
 from forecast_ledger.replay.mapping.csv_cells import CellFormat, field_value, parse_template
-from forecast_ledger.replay.mapping.csv_mapping import COMMAND_TYPES, parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import COMMAND_TYPES, parse_map
 from forecast_ledger.replay.mapping.csv_reader import read_records, with_line_feeds
 from forecast_ledger.replay.writing.command_lines import LONGEST_LINE
 from tests.replay.cli.test_main import run
+from tests.support.maps import read_rows
 from tests.support.paths import ROOT
 from tests.support.processes import started
 

@@ -10,8 +10,9 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.replay.cli.test_main import opened, run
+from tests.support.maps import read_rows
 
 MAP = b"""
 offset = "Z"

@@ -11,8 +11,9 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.replay.cli.test_main import run
+from tests.support.maps import read_rows
 
 PARTS = '{ red = "{r}", blue = "{b}", green = "{g}" }'
 LIST = '{ from = "{r}/{b}/{g}", split = "/", names = ["red", "blue", "green"] }'

@@ -9,8 +9,9 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import SubmitForecast
 from forecast_ledger.replay.cli.main import FINDINGS
 from forecast_ledger.replay.mapping import csv_reader
-from forecast_ledger.replay.mapping.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.mapping.csv_mapping import parse_map
 from tests.replay.cli.test_main import run
+from tests.support.maps import read_rows
 
 MAP = """
 [[command]]

@@ -11,8 +11,6 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES
 from forecast_ledger.replay.reading.descriptions import (
     FURTHER,
-    TOLD_WITH_FEE,
-    TOLD_WITH_OTHERS,
     TRADING_FIELDS,
     describe_board,
     describe_rules,
@@ -20,6 +18,15 @@ from forecast_ledger.replay.reading.descriptions import (
     further_rules,
     trading_words,
 )
+
+# Fields whose sentence is part of that of another field, or of `describe_score` and `describe_board`.
+TOLD_WITH_OTHERS = {
+    "density_floor": "least_density_ppm",
+    "score_consensus": "reference_rows",
+    "least_prize_passes": "least_prize_micros",
+    "replicates": "level_ppm",
+}
+TOLD_WITH_FEE = ("fee_exponent", "fee_unit_micros", "fee_rounding")
 
 # A rule set in which each field has an effect, so that another value of it says something else.
 WHOLE = RuleSet(
