@@ -86,10 +86,6 @@ class Near(NamedTuple):
         return Near(self.value[:, columns], self.guard if self.guard.shape[1] == 1 else self.guard[:, columns])
 
 
-def _near(value: Floats, guard: Floats) -> Near:
-    return Near(value, guard * _WIDER + np.abs(value) * _ROUNDING)
-
-
 def drawn_estimates(owner: Int64Array, unit: Int64Array, value: Floats, people: int, times: Int64Array) -> Near:
     """Return the sums of the values of each owner, each as often as its unit is drawn, shape (p, b).
 
@@ -234,21 +230,8 @@ class Rows(NamedTuple):
         guard = np.abs(self.value).sum(axis=1, keepdims=True) * most
         return Near(self.value @ floats(times), guard * _WIDER)
 
-    def distances(self, row: int, others: slice | Int64Array, least: int, share: Fraction | None = None) -> Near:
-        """Return the roots of the sums of squares of what some rows differ by from a row, at least `least`.
-
-        share: the squares are of what differs from the mean difference, each sum times this. Shape (m, 1).
-        """
-        apart = self.value[others] - self.value[row]
-        if share is not None:
-            apart -= apart.mean(axis=1, keepdims=True)
-        value = np.sqrt(np.einsum("pu,pu->p", apart, apart))[:, None]
-        guard = (self.size[others] + self.size[row]) * ((self.value.shape[1] + 8) * _ROUNDING)
-        scale = 1.0 if share is None else np.sqrt(share.numerator / share.denominator)
-        return Near(np.maximum(value * scale, least), guard * (scale * _WIDER) + value * (scale * 8 * _ROUNDING))
-
     def distances_of(self, ones: Int64Array, others: Int64Array, least: int) -> Near:
-        """Return what `distances` returns, of pairs of rows; shape (k, 1)."""
+        """Return the distances of pairs of rows, roots of sums of squares, at least `least`; shape (k, 1)."""
         value, size = np.empty((len(ones), 1)), max(_NUMBERS // max(self.value.shape[1], 1), 1)
         for begin in range(0, len(ones), size):
             at = slice(begin, begin + size)
@@ -258,7 +241,7 @@ class Rows(NamedTuple):
         return Near(np.maximum(value, least), guard * _WIDER + value * (8 * _ROUNDING))
 
     def distances_from(self, some: slice, least: int) -> Near:
-        """Return what `distances` returns, from some rows to all rows, shape (m, p).
+        """Return what `distances_of` returns, from some rows to all rows, shape (m, p).
 
         The square of a distance is a sum of two squares less twice a product of rows, which errs by little of the sizes
         of the rows: the distances of rows that are near each other are computed again from their differences.
@@ -278,7 +261,7 @@ class Rows(NamedTuple):
         return Near(value, guard)
 
     def centred(self) -> "Rows":
-        """Return the rows less their means; sizes are as before, so that guards are those of `distances`."""
+        """Return the rows less their means; sizes are as before, so that guards are those of `distances_of`."""
         return self._replace(value=self.value - self.value.mean(axis=1, keepdims=True))
 
 
@@ -326,7 +309,8 @@ def order_bounds(near: Near, indices: tuple[int, ...]) -> tuple[Floats, Floats]:
 
 def near_fixed(low: NDArray[np.object_], width: Int64Array, bits: int) -> Near:
     """Return numbers that are from low to low + width in 2^-bits; shape (p, b)."""
-    return _near(scaled(low, bits), scaled(width, bits))
+    value = scaled(low, bits)
+    return Near(value, scaled(width, bits) * _WIDER + np.abs(value) * _ROUNDING)
 
 
 def near_numbers(near: Near, unit: int, less: Floats) -> tuple[Floats, Floats]:

@@ -115,8 +115,8 @@ def _resampled(
     for at in _blocks(len(doubtful), len(board)):
         replicates = int64_array(doubtful)[at]
         prize[paid[:, None], replicates] = _prizes(contest, rows, draws._replace(times=times[replicates]), alike[paid])
-    first, best = leads[:, :, which]
-    return ResampledBoard(_each(total, alike, which), first, best, _at(prize, which), able, grounds)
+    (first, best), prize = leads[:, :, which], prize if prize.shape[1] == len(which) else prize[:, which]
+    return ResampledBoard(_each(total, alike, which), first, best, prize, able, grounds)
 
 
 def _blocks(columns: int, rows: int) -> Iterator[Int64Array]:
@@ -129,10 +129,6 @@ def _each(total: Drawn, alike: Int64Array, which: Int64Array) -> Drawn:
     """Return the totals of all rows in all replicates; what is kept as it is needs no copy."""
     rows = total if len(total.defined) == len(alike) else total.take(alike)
     return rows if rows.defined.shape[1] == len(which) else rows.at(which)
-
-
-def _at(prize: Int64Array, which: Int64Array) -> Int64Array:
-    return prize if prize.shape[1] == len(which) else prize[:, which]
 
 
 def _without_copies(rows: Rows, people: int) -> tuple[Rows, Int64Array]:

@@ -277,7 +277,7 @@ class _Pairs:
         most: the largest adjusted p-value that is significant, in 1 / (1 + b).
         """
         others = np.delete(np.arange(self.people), one)
-        norm = self._rows.distances(one, others, _LEAST)
+        norm = self._rows.distances_of(np.full_like(others, one), others, _LEAST)
 
         def turned(at: Int64Array) -> Int64Array:
             return self._of(one, others[at], norm.take(at), self._turned, self._flips)

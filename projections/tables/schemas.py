@@ -106,12 +106,10 @@ class Division(NamedTuple):
 
     part: the columns that identify the part of a row; if empty, the whole table is one part. follows: the kinds of
     facts whose changes are followed to the parts that they touch; a table that reads another kind is rebuilt whole.
-    second_thread: whether a replay builds such a table in its second thread.
     """
 
     part: tuple[str, ...]
     follows: frozenset[str]
-    second_thread: bool = False
 
 
 # What a part of each division is, and when a refresh makes it again; another table is made again whole.
@@ -131,9 +129,9 @@ DIVISIONS: dict[str, Division] = {
     # A contest, when its record, its questions or its accounts change.
     "contests": Division(("contest",), frozenset({"contests", "entries", "accounts"})),
     # A question in a contest, when its scores change.
-    "scores": Division(("contest", "question"), _SCORED, second_thread=True),
+    "scores": Division(("contest", "question"), _SCORED),
     # A contest, when a score in it changes: its sums of scores are kept, and the new ones are added.
-    "boards": Division(("contest",), _SCORED, second_thread=True),
+    "boards": Division(("contest",), _SCORED),
     # A participant in a contest, when a score of theirs changes; the Brier sums of others are kept.
     "brier_scores": Division(("contest", "participant"), _SCORED),
     # A participant in all contests, likewise.

@@ -6,7 +6,6 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.task_ids import HORIZON, OUTPUT_TYPE, task_text
@@ -276,8 +275,3 @@ def _value_range(output: Output, levels: tuple[Decimal, ...] | None = None, samp
         samples=samples,
         decimals=FINE_DECIMALS if fine else MEAN_DECIMALS if samples == 1 else DECIMALS,
     )
-
-
-def later(first: str, second: str) -> str:
-    """Return the later of two instants."""
-    return max(first, second, key=read_instant)

@@ -10,11 +10,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.ledger.model.task_ids import HORIZON
 from forecast_ledger.replay.importing.hub_config import HubConfig, as_number, same_number, spelled, spellings
-from forecast_ledger.replay.importing.hub_questions import VALUES, HubQuestion, later
+from forecast_ledger.replay.importing.hub_questions import VALUES, HubQuestion
 from forecast_ledger.replay.importing.source_files import (
     MISSING,
     TABLE_ENDINGS,
@@ -137,7 +138,7 @@ class HubTruth:
                 continue
             if answer == before:
                 continue
-            at = later(at, since or at)
+            at = max(at, since or at, key=read_instant)
             name = f"{row.value if question.range else row.id} {row.as_of}".strip()
             if before is not None:
                 revoke = fitting_id(f"hub revoke before {name} {question.id}")

@@ -372,7 +372,7 @@ _PARTS = ("market", "event", "markets", "events", "trades", "settlements", "fill
 class Copy:
     """What the files say: the last record of each market, events, and by ticker trades, candlesticks and settlements.
 
-    priced: tickers of which trades or candlesticks are there.
+    priced: questions of which trades or candlesticks are there.
     """
 
     def __init__(self, *, trades: bool) -> None:
@@ -396,10 +396,6 @@ class Copy:
         self._unread = {kind: Unread(columns, "field") for kind, columns in COLUMNS.items()}
         for location, value in json_values(files, name):
             yield from self._value(location, value)
-
-    def has_prices(self, question: str) -> bool:
-        """Return whether trades or candlesticks of a question are there."""
-        return question.partition(" ")[2] in self.priced
 
     def contents(self) -> Iterator[Contents | SourceItem]:
         """Return the markets in order of their openings, and what is not carried over."""
@@ -528,7 +524,7 @@ class Copy:
         at, price, ticker = instant_in(value, "created_time"), dollars_in(value, "yes_price"), text_in(value, "ticker")
         if at is None or price is None:
             raise Refused("bad_source", "created_time" if at is None else "yes_price_dollars", None, "it is missing")
-        self.priced.add(ticker)
+        self.priced.add(f"kalshi {ticker}")
         chances = (price, PROBABILITY - price)
         self.trades.setdefault(ticker, []).append(Price(at, location, chances, who=PLATFORM.title))
 
@@ -542,7 +538,7 @@ class Copy:
     def _candlesticks(self, location: InputLocation, ticker: str, values: Sequence[Any]) -> Iterator[SourceItem]:
         """Take in candlesticks. A price of 0 for a bid, and of 1 for an ask, is none."""
         if values:
-            self.priced.add(ticker)
+            self.priced.add(f"kalshi {ticker}")
         prices = self.candlesticks.setdefault(ticker, [])
         for number, value in enumerate(values, 1):
             candlestick_location = inside(location, "candlestick")._replace(line=number)

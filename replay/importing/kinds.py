@@ -27,19 +27,18 @@ class MarketCopy(Protocol):
     """What the files of a platform say. published: results of trades, once `contents` is read.
 
     people: the platform's ids of those who forecast or trade, by the names that it has for them beside these.
+    priced: the questions of which prices are there, so that those that are not there are gone.
     """
 
     published: list[Published]
     people: dict[str, str]
+    priced: set[str]
 
     def read(self, files: SourceFiles, name: str) -> Iterator[SourceItem]:
         """Take a file in; return what of it is not read."""
 
     def contents(self) -> Iterator[Contents | SourceItem]:
         """Return the markets in order of their openings, and what is not carried over."""
-
-    def has_prices(self, question: str) -> bool:
-        """Return whether prices of a question are there, so that those that are not there are gone."""
 
 
 class _Maker(Protocol):
@@ -76,7 +75,7 @@ def read_markets(kind: str, files: SourceFiles, rules: str | None, *, trades: bo
     items = _items(json_items(files, copy.read, source.other), platform, copy, contest_rules)
 
     def has_prices(opened: QuestionOpened) -> bool:
-        return copy.has_prices(opened.question)
+        return opened.question in copy.priced
 
     scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial), trades=platform.kind if trades else "")
     ordered = in_order_of_time(platform.kind, platform.title, items, copy.people) if trades else items

@@ -230,10 +230,6 @@ class Copy:
                 named = value.get("question") or value.get("id")
                 yield location, refused.about(f"the {kind} {str(named)[:80]!r}")
 
-    def has_prices(self, question: str) -> bool:
-        """Return whether bets on a question are there."""
-        return question in self.priced
-
     def contents(self) -> Iterator[Contents | SourceItem]:
         """Return the markets in order of their openings, and what is not carried over."""
         for number, record in sorted(self.newest.items(), key=lambda each: (each[1].markets[0].opens_at, each[0])):

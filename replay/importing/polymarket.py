@@ -251,10 +251,6 @@ class Copy:
             else:
                 yield from self._value(location, value, {})
 
-    def has_prices(self, question: str) -> bool:
-        """Return whether a price history of a question is there."""
-        return question in self.priced
-
     def contents(self) -> Iterator[Contents | SourceItem]:
         """Return the markets in order of their openings, and what is not carried over."""
         yield from self.match()

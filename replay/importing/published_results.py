@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed
+from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.book import share_name, share_payout
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.mismatch import money_text
 from forecast_ledger.projections.facts.accounts import Holding, Movement
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
@@ -32,10 +33,10 @@ class Difference(NamedTuple):
         on = ", ".join(filter(None, (self.published.questions[0], self.published.outcome)))
         others = len(self.published.questions) - 1
         on += f" and {others} more" * bool(others)
-        what = f"{self.published.who} on {on}: {self.name} {_money(self.said)} is published"
+        what = f"{self.published.who} on {on}: {self.name} {money_text(self.said)} is published"
         if self.here is None:
             return f"{what}, and no trade of it is there"
-        return f"{what}, {_money(self.here)} is here: {_money(self.here - self.said)} apart"
+        return f"{what}, {money_text(self.here)} is here: {money_text(self.here - self.said)} apart"
 
 
 class _Worth(NamedTuple):
@@ -160,7 +161,3 @@ def _worth(known: Facts, marks: Marks, published: Published) -> _Worth:
             holdings.append((holding, worth))
     key = published.contest, published.who
     return _Worth(holdings, [each for each in known.books.movements if each.key == key and each.question in codes])
-
-
-def _money(micros: int) -> str:
-    return format_fixed(micros, MONEY, least=2)

@@ -55,7 +55,8 @@ def account_parts(projections: Projections, name: str) -> list[Part]:
     rows = projections.rows_of("arena_leaderboard", name)
     for row in rows:
         row["cash"] = cash[row["participant"]][-1]["balance"] if row["participant"] in cash else None
-        row["positions"] = str(_sum_of(positions.get(row["participant"], []), "value"))
+        held = positions.get(row["participant"], [])
+        row["positions"] = str(sum((Decimal(each["value"]) for each in held), Decimal(0)))
     columns = ("participant", "rank", "cash", "positions", "total", "profit", "return_percent", "drawdown", "win_rate",
                "sharpe_ratio", *["fees"] * any(Decimal(row["fees"]) for row in rows))  # fmt: skip
     kinds = kinds_of(projections, "arena_leaderboard") | {"cash": "money", "positions": "money"}
@@ -134,7 +135,3 @@ def _bought(trades: Sequence[Row]) -> dict[tuple[str, int], Decimal]:
             key = row["participant"], row["position"]
             sums[key] = sums.get(key, Decimal(0)) + Decimal(row["amount"])
     return sums
-
-
-def _sum_of(rows: Sequence[Row], column: str) -> Decimal:
-    return sum((Decimal(row[column]) for row in rows), Decimal(0))

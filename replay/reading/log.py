@@ -199,7 +199,7 @@ class Cut:
     def pages(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         """Return the events up to the cut; a cut at an instant includes the events recorded at that instant."""
         for page in pages:
-            before = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
+            before = page if self._includes(page[-1]) else [each for each in page if self._includes(each)]
             if before:
                 self.last = Checkpoint(before[-1].position, before[-1].digest)
                 self.recorded_at = before[-1].recorded_at
@@ -237,9 +237,6 @@ class Cut:
         if self._position is not None:
             return position <= self._position
         return self._instant is None or recorded_at <= self._instant
-
-    def _ends_within(self, page: Sequence[Recorded]) -> bool:
-        return not self._includes(page[-1])
 
     def _includes(self, recorded: Recorded) -> bool:
         return self.includes(recorded.position, recorded.recorded_at)

@@ -32,7 +32,7 @@ from forecast_ledger.projections.scores.score_terms import standing_in_chunks
 from forecast_ledger.projections.scores.scored_questions import QUANTILES, Answer
 from forecast_ledger.projections.tables.analysis import Analysis, CachedResults
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, Projections
-from forecast_ledger.projections.tables.schemas import DIVISIONS, schema
+from forecast_ledger.projections.tables.schemas import schema
 from forecast_ledger.projections.tables.scores import names_in_parts
 from forecast_ledger.replay.engines.engines import ENGINES, Choice, scored
 from forecast_ledger.replay.engines.pool import check_guard
@@ -491,7 +491,8 @@ def summarize_tables(
             return {name: _summarize(every, name) for name in names}
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, others = (Projections(facts, cached=cached and cached.copy()) for _ in range(2))
-        beside = {name: aside.submit(_summarize, scores, name) for name in names if _follows_scores(name)}
+        second = [name for name in names if CATALOGUE[name].division in {"scores", "boards"}]
+        beside = {name: aside.submit(_summarize, scores, name) for name in second}
         try:
             here = {name: _summarize(others, name) for name in names if name not in beside}
             return {name: beside[name].result() if name in beside else here[name] for name in names}
@@ -509,10 +510,6 @@ def _summarize_parts(projections: Projections, name: str) -> TableSummary:
         parts = projections.parts(name)
         deque(parts, maxlen=0)
         return TableSummary(CATALOGUE[name].version, parts.rows, parts.digest)
-
-
-def _follows_scores(name: str) -> bool:
-    return DIVISIONS[CATALOGUE[name].division].second_thread
 
 
 def _summarize(projections: Projections, name: str) -> TableSummary:
