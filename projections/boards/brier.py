@@ -1,10 +1,10 @@
 """Brier scores of binary questions: their forecasts, exact sums of these, aggregates, and calibration by bins."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,6 +176,12 @@ def _by_owner(owner: Int64Array, lacking: Int64Array, consensus: WideInt) -> Own
 
 def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
     """Return the counts of each owner who has a row."""
+    owner, *columns = count_columns(sums)
+    return dict(zip(owner.tolist(), named_tuples(Counts, *columns), strict=True))
+
+
+def count_columns(sums: BrierSums) -> tuple[Int64Array, *tuple[list[Any], ...]]:
+    """Return the owners who have a row, and the columns of their counts."""
     parts, mixed = list[tuple[Int64Array, ...]](), dict[int, Fraction]()
     for key, n, happened in _some_owners(sums.groups):
         probability, owner = key & _VALUE, owners_of_keys(key)
@@ -185,10 +191,10 @@ def counts_by_owner(sums: BrierSums) -> dict[int, Counts]:
         parts.append((_totals(n, starts), _totals(happened, starts), *squares.carried().run_sums(starts)))
         mixed |= _mixed(owner, n, happened)
     n, happened, *words = join_columns(parts, 5)
-    numbers, others = sums.owners.owner.tolist(), (sums.owners.consensus.integers(), sums.owners.lacking.tolist())
-    within = [mixed.get(number, _NONE) for number in numbers] if mixed else repeat(_NONE, len(numbers))
-    rows = named_tuples(Counts, n.tolist(), happened.tolist(), WideInt(*words).integers(), *others, within)
-    return dict(zip(numbers, rows, strict=True))
+    owner, lacking, consensus = sums.owners
+    within = [mixed.get(number, _NONE) for number in owner.tolist()] if mixed else [_NONE] * len(owner)
+    both = WideInt(*words).integers(), consensus.integers()
+    return owner, n.tolist(), happened.tolist(), *both, lacking.tolist(), within
 
 
 def _some_owners(groups: GroupSums) -> Iterator[GroupSums]:
@@ -411,21 +417,21 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     return by_owner
 
 
-def published(counts: Sequence[Counts]) -> list[Values]:
+def published(columns: Sequence[Sequence[Any]]) -> list[Values]:
     """Return columns of the fields of aggregates that follow n, each number rounded half-even once, 1e-9, or None.
 
-    counts: of owners who have a row. Floats decide a digit where they are certain.
+    columns: those of the counts of owners who have a row. Floats decide a digit where they are certain.
 
-    >>> published([Counts(n=2, happened=1, squares=2 * 10**17, lacking=1)])[:4]
+    >>> published([[field] for field in Counts(n=2, happened=1, squares=2 * 10**17, lacking=1)])[:4]
     [[100000000], [500000000], [100000000], [250000000]]
     """
-    *numbers, mixed = transpose([*counts], 6)
-    near, guards, missing = near_brier([*numbers, [each or 0 for each in mixed]])
-    size = len(counts)
+    *numbers, mixed = columns
+    near, guards, missing = near_brier([*numbers, [0 if each is _NONE else each for each in mixed]])
+    size = len(mixed)
 
     def exact(numbers: Int64Array) -> list[Any]:
-        field, row = np.divmod(numbers, size)
-        return [aggregate(counts[each])[1 + which] for each, which in zip(row.tolist(), field.tolist(), strict=True)]
+        places = zip(*map(np.ndarray.tolist, np.divmod(numbers, size)), strict=True)
+        return [aggregate(Counts(*(each[row] for each in columns)))[1 + field] for field, row in places]
 
     rounded: list[int | None] = [*Estimated(near.reshape(-1), guards.reshape(-1), exact).rounded(POINTS)]
     for number in np.flatnonzero(missing).tolist():
@@ -433,16 +439,15 @@ def published(counts: Sequence[Counts]) -> list[Values]:
     return [rounded[field * size : (field + 1) * size] for field in range(len(near))]
 
 
-def brier_means(contests: Iterable[Counts]) -> Means:
+def brier_means(scored: Sequence[tuple[int, int]]) -> Means:
     """Return the mean of all scores of one owner, and the mean of the means of the contests.
 
-    contests: the counts of each, at least one of them with a score; one without counts in neither mean.
+    scored: `squares` and n > 0 of the owner's counts in each contest, at least one.
     Source: the pooled mean is in Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts".
 
-    >>> brier_means([Counts(n=3, squares=3 * 10**17), Counts(n=1, squares=5 * 10**17), Counts()])
+    >>> brier_means([(3 * 10**17, 3), (5 * 10**17, 1)])
     Means(pooled_brier=Fraction(1, 5), mean_of_contest_means=Fraction(3, 10))
     """
-    scored = [(each.squares, each.n) for each in contests if each.n]
     pooled = Fraction(sum(squares for squares, _ in scored), sum(n for _, n in scored) * PROBABILITY**2)
     if len(scored) == 1:
         return Means(pooled, pooled)

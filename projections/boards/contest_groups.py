@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,15 +43,14 @@ from forecast_ledger.projections.boards.totals import (
     tallies_of_sums,
 )
 from forecast_ledger.projections.core.arrays import Int64Array, distinct, int64_array, run_starts, stable_order
+from forecast_ledger.projections.core.columns import Ids, Values, take_rows
 from forecast_ledger.projections.core.estimates import Estimated
 from forecast_ledger.projections.core.wide_int import WideInt
-from forecast_ledger.projections.facts.columns import Contest, Facts, named_tuples
+from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.question_groups import QuestionGroups
 from forecast_ledger.projections.scores.scored_questions import Questions, non_members, scored_questions
 from forecast_ledger.projections.scores.time_weighted import ContestScores
-
-_Result = TypeVar("_Result")
 
 
 class ScoredGroup(NamedTuple):
@@ -352,18 +351,6 @@ class SampledGroup(NamedTuple):
     sample: brier.Sample
     owners: int
 
-    def unlike(self) -> Self:
-        """Return the samples of contests that are not like an earlier one; the others have none."""
-        if len({*self.like}) == len(self.like):
-            return self
-        is_first = np.array([name == first for name, first in zip(self.names, self.like, strict=True)], bool)
-        rows = np.flatnonzero(is_first[self.contest])
-        return self._replace(contest=self.contest[rows], question=self.question[rows], sample=self.sample.take(rows))
-
-    def for_each(self, of_first: dict[str, _Result]) -> dict[str, _Result]:
-        """Return the result of each contest, given those of `unlike`."""
-        return {name: of_first[first] for name, first in zip(self.names, self.like, strict=True)}
-
     def samples(self) -> dict[str, ContestSample]:
         """Return the sample of each contest."""
         order = stable_order(self.contest)
@@ -378,35 +365,44 @@ class SampledGroup(NamedTuple):
         pairs, owner = distinct(self.contest * self.owners + self.sample.owner)
         return SummedSamples(self.names, self.owners, pairs, brier.sums_of(self.sample._replace(owner=owner)))
 
+    def summed_once(self) -> "SummedSamples":
+        """Return the same sums; contests that are alike have theirs together."""
+        if len({*self.like}) == len(self.like):
+            return self.summed()
+        like = numbers_of(self.names, self.like)
+        rows = np.flatnonzero((like == np.arange(len(like)))[self.contest])
+        unlike = self._replace(contest=self.contest[rows], question=self.question[rows], sample=self.sample.take(rows))
+        return unlike.summed()._replace(like=like)
+
 
 class SummedSamples(NamedTuple):
     """The sums of the Brier samples of several contests. names: their ids. owners: how many owners there may be.
 
-    pairs: pairs[i] is contest index * owners + owner, for the i-th owner of the sums; distinct and rising.
+    pairs: pairs[i] is contest index * owners + owner, for owner i of the sums; distinct, and the contests rise.
+    like: the index of the contest whose sums each contest has; None if each has its own.
     """
 
     names: list[str]
     owners: int
     pairs: Int64Array
     sums: brier.BrierSums
+    like: Int64Array | None = None
 
-    def counts(self) -> dict[str, dict[int, brier.Counts]]:
-        """Return what the Brier aggregates of each contest are made of, by owner, for owners who have a row."""
-        contest, owner = np.divmod(self.pairs, self.owners)
-        rows = [*zip(owner.tolist(), brier.counts_by_owner(self.sums).values(), strict=True)]
-        return {name: dict(rows[part]) for name, part in self._parts(contest)}
+    def counts(self) -> list[Values]:
+        """Return columns: contests, owners with a row in them, and what their Brier aggregates are made of."""
+        return self._of_contests(*brier.count_columns(self.sums))
 
-    def calibration(self) -> dict[str, list[brier.Bin]]:
-        """Return the calibration bins of each contest, by owner and bin."""
-        number, *others = brier.bin_columns(self.sums)
+    def bins(self) -> list[Values]:
+        """Return columns: contests, owners, and their calibration bins."""
+        return self._of_contests(*brier.bin_columns(self.sums))
+
+    def _of_contests(self, number: Int64Array, *columns: Values) -> list[Values]:
         contest, owner = np.divmod(self.pairs[number], self.owners)
-        rows = [*named_tuples(brier.Bin, owner.tolist(), *others)]
-        return {name: rows[part] for name, part in self._parts(contest)}
-
-    def _parts(self, contest: Int64Array) -> Iterator[tuple[str, slice]]:
-        """Yield the id of each contest and its rows, of which the contest is given, rising."""
-        limits = np.searchsorted(contest, np.arange(len(self.names) + 1)).tolist()
-        return zip(self.names, map(slice, limits, limits[1:]), strict=True)
+        rows: list[Values] = [owner, *columns]
+        if self.like is not None:
+            index, contest = _rows_of_each(contest, self.like)
+            rows = [take_rows(column, index) for column in rows]
+        return [Ids(contest, self.names), *rows]
 
 
 def add_samples(names: list[str], parts: Sequence[SummedSamples]) -> SummedSamples:

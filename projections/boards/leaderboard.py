@@ -469,19 +469,20 @@ def _exclusions(facts: Facts, standings: Standings) -> Int64Array:
     return excluded
 
 
-def _submissions(facts: Facts, standings: Standings, labels: Sequence[str]) -> tuple[list[dict[str, str]], Int64Array]:
+def _submissions(
+    facts: Facts, standings: Standings, labels: Sequence[str]
+) -> tuple[dict[int, dict[str, str]], Int64Array]:
     """Return the entrants of the participants in each contest, and the number of submissions of each row's entrant.
 
-    A participant who is not among them is its own entrant.
+    A participant who is not among them, or whose contest is not, is its own entrant.
     """
     submissions, consensus = np.ones(len(standings.person), np.int64), len(facts.participant_codes.codes)
-    entrants = [
-        {who: each.entrant for who, each in contest.enrolments.items() if each.entrant}
-        for contest in standings.contests
-    ]
-    for number, others in enumerate(entrants):
-        if not others:
-            continue
+    entrants = {
+        number: {who: each.entrant for who, each in contest.enrolments.items() if each.entrant}
+        for number, contest in enumerate(standings.contests)
+        if contest.enrolments
+    }
+    for number, others in entrants.items():
         span = slice(*np.searchsorted(standings.contest, [number, number + 1]).tolist())
         people = [labels[code] for code in standings.person[span].tolist() if code < consensus]
         counts = Counter(others.get(who, who) for who in {*people, *standings.contests[number].enrolments})
@@ -490,13 +491,13 @@ def _submissions(facts: Facts, standings: Standings, labels: Sequence[str]) -> t
 
 
 def _mark_others(
-    excluded: Int64Array, contest: Sequence[int], participants: Sequence[str], entrants: Sequence[dict[str, str]]
+    excluded: Int64Array, contest: Sequence[int], participants: Sequence[str], entrants: dict[int, dict[str, str]]
 ) -> None:
     """Mark as NOT_BEST every submission but the best of each entrant, among those that can be ranked."""
     seen: set[tuple[int, str]] = set()
     for row, (number, who) in enumerate(zip(contest, participants, strict=True)):
         if excluded[row] not in _UNRANKED:
-            entrant = (number, entrants[number].get(who, who))
+            entrant = (number, entrants.get(number, {}).get(who, who))
             if entrant in seen:
                 excluded[row] = _EXCLUDED[NOT_BEST]
             seen.add(entrant)

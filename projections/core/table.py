@@ -1,6 +1,7 @@
 """Published tables: a schema, columns with their rows in a fixed order, and a digest that depends on nothing else."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
@@ -410,12 +411,12 @@ def _encode_texts(values: list[Any]) -> bytes:
     """Return the values as texts in a list of JSON; what is missing is null."""
     if all_missing(values):
         return b"[" + (b"null," * len(values))[:-1] + b"]"
-    types = {*map(type, values)}
-    if types <= {str, NoneType}:
-        return _encode(values)
-    if types <= {int, NoneType}:
-        quoted = b'["' + _encode(values)[1:-1].replace(b",", b'","') + b'"]'
-        return quoted.replace(b'"null"', b"null")
+    with suppress(TypeError):  # a type that JSON does not have
+        numbers = _encode(values)
+        if values and numbers.translate(None, b"0123456789,-nul") == b"[]":  # whole numbers and null
+            return (b'["' + numbers[1:-1].replace(b",", b'","') + b'"]').replace(b'"null"', b"null")
+        if {*map(type, values)} <= {str, NoneType}:
+            return numbers
     return _encode([None if value is None else str(value) for value in values])
 
 

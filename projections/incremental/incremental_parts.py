@@ -10,14 +10,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+import numpy as np
+
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import BrierSums, Counts
+from forecast_ledger.projections.boards.contest_groups import SummedSamples
 from forecast_ledger.projections.boards.totals import consensus_label, reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.columns import plain_values
 from forecast_ledger.projections.facts.accounts import AccountKey, Books, Movement, Trade
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Contest, Facts, named_tuples
 from forecast_ledger.projections.scores.scored_questions import non_members
 from forecast_ledger.projections.tables.analysis import Analysis, CachedResults
+from forecast_ledger.projections.tables.calibration import overall_values
 from forecast_ledger.projections.tables.catalogue import Projections, TableUpdate, table_updates
 from forecast_ledger.projections.trading.arena import TradingRecord
 from forecast_ledger.projections.trading.mark_prices import Marks
@@ -64,20 +69,9 @@ class ScoreCache:
         chosen = int64_array(sorted(owners))
         return brier.added([sums.of(chosen) for sums in self._sums])
 
-    def results(self, owners: int, chosen: AbstractSet[int]) -> CachedResults:
-        """Return the cached results of some owners. owners: the number of all owners."""
-        bins = brier.calibration_bins(self._of(chosen))
-        calibration = [row._replace(owner=(row.owner - 1) % owners) for row in bins]
-        return CachedResults(
-            tallies={self.name: self.tally},
-            counts={self.name: by_participant(self.counts, owners, chosen)},
-            calibration={self.name: calibration},
-        )
-
-
-def by_participant(counts: dict[int, Counts], owners: int, chosen: AbstractSet[int]) -> dict[int, Counts]:
-    """Return the Brier counts of the chosen owners by participant code, the consensus last."""
-    return {(owner - 1) % owners: counts[owner] for owner in counts.keys() & chosen}
+    def sums(self, owners: int, chosen: AbstractSet[int]) -> SummedSamples:
+        """Return the sums of some owners' samples. owners: the number of all owners."""
+        return SummedSamples([self.name], owners, (np.arange(owners) - 1) % owners, self._of(chosen))
 
 
 def _sums(analysis: Analysis, contest: str) -> BrierSums:
@@ -162,7 +156,6 @@ class IncrementalScores:
             for name in contests:
                 cache = self._caches[name] = ScoreCache(projections, name)
                 self._counts[name] = cache.counts
-                projections.cached.add(cache.results(_owners(facts), cache.counts.keys()))
             for division in ("scores", "brier_scores", "boards"):
                 yield from table_updates(projections, division, [(name,) for name in contests], self._tables)
 
@@ -196,14 +189,15 @@ class IncrementalScores:
         for projections in (before, now):
             projections.score_all()
             projections.sample_all()
-        cached, keys, names = CachedResults(), list[tuple[str, str]](), _owner_labels(facts)
+        samples, keys, names = list[SummedSamples](), list[tuple[str, str]](), _owner_labels(facts)
         for name in contests:
             cache = self._caches[name]
             concerned = cache.update(before, now)
-            cached.add(cache.results(_owners(facts), concerned))
+            samples.append(cache.sums(_owners(facts), concerned))
             keys += [(name, names[owner - 1]) for owner in concerned]
         narrowed = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
-        yield from table_updates(Projections(narrowed, cached=cached), "brier_scores", keys, self._tables)
+        projections = Projections(narrowed, cached=CachedResults(samples=samples))
+        yield from table_updates(projections, "brier_scores", keys, self._tables)
 
     def _before_and_now(self, facts: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
         """Return the contests with only these questions, as of the log position `before` and as of now."""
@@ -221,20 +215,25 @@ class IncrementalScores:
         """Yield Brier scores over all contests: all, or only the changed ones if the earlier counts are given."""
         if missing := {name: facts.contests[name] for name in facts.contests.keys() - self._counts.keys()}:
             projections = Projections(self._facts_about(missing, _questions(missing)))
-            projections.count_all()
+            self._counts |= {name: {} for name in missing}
             owners = _owners(facts)
-            for name in missing:
-                self._counts[name] = {
-                    (code + 1) % owners: each for code, each in projections.brier_counts(name).items()
-                }
-        narrowed, now = self._facts_about(facts.contests, ()), self._counts
+            for contest, owner, *columns in projections.brier_counts:
+                rows = zip(plain_values(contest), plain_values(owner), named_tuples(Counts, *columns), strict=True)
+                for name, code, counts in rows:
+                    self._counts[name][(code + 1) % owners] = counts
+        now, count = self._counts, _owners(facts)
         changed = {owner for counts in now.values() for owner in counts}
         if stored is not None:
             changed = {owner for name, old in stored.items() for owner in _differing(old, now[name])}
-        count = _owners(facts)
-        cached = CachedResults(counts={name: by_participant(counts, count, changed) for name, counts in now.items()})
+        scored = (
+            ((owner - 1) % count, each.squares, each.n)
+            for counts in now.values()
+            for owner in counts.keys() & changed
+            if (each := counts[owner]).n
+        )
+        cached = CachedResults(columns={"brier_overall": overall_values(facts, scored)})
         keys = [()] if stored is None else [(participant,) for participant in _names(facts, changed)]
-        yield from table_updates(Projections(narrowed, cached=cached), "brier_overall", keys, self._tables)
+        yield from table_updates(Projections(facts, cached=cached), "brier_overall", keys, self._tables)
 
 
 def _questions(contests: dict[str, Contest]) -> set[int]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -347,10 +346,8 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     contests: of one rule set. Questions without a kernel, which trading contests may have, are left out.
     """
     rules = contests[0].opened.rules
-    chosen = [_with_kernel(facts, contest) for contest in contests]
-    counts, every = [*map(len, chosen)], [*chain.from_iterable(chosen)]
-    number = np.arange(len(contests)).repeat(counts)
-    as_of = int64_array([contest.as_of(facts) for contest in contests]).repeat(counts)
+    number, every = _with_kernel(facts, contests)
+    as_of = int64_array([contest.as_of(facts) for contest in contests])[number]
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved = _resolved(rules, now)
     entries, now = [every[index] for index in resolved.tolist()], now.of(resolved)
@@ -400,15 +397,17 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     )
 
 
-def _with_kernel(facts: Facts, contest: Contest) -> list[Entry]:
-    """Return the entries of a contest whose questions have a kernel, by code."""
-    rules, questions = contest.opened.rules, facts.questions
+def _with_kernel(facts: Facts, contests: Sequence[Contest]) -> tuple[Int64Array, list[Entry]]:
+    """Return the entries whose questions have a kernel, by contest and code, and the index of the contest of each."""
+    rules, questions = contests[0].opened.rules, facts.questions
     named = rules.kernel != "none"
-    return [
-        entry
+    every = [
+        (number, entry)
+        for number, contest in enumerate(contests)
         for code, entry in sorted(contest.entries.items())
         if (named and questions[code].range is None) or kernel_of(rules, questions[code]) != "none"
     ]
+    return int64_array([number for number, _ in every]), [entry for _, entry in every]
 
 
 def _hidden_weights(entries: list[Entry]) -> Int64Array:
@@ -502,6 +501,7 @@ def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, 
     outside = [
         number * len(codes) + codes[who]
         for number, each in enumerate(contests)
+        if each.levels or each.enrolments
         for who in non_members(each)
         if who in codes
     ]
@@ -510,8 +510,6 @@ def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, 
 
 def non_members(contest: Contest) -> set[str]:
     """Return the participants who do not count among the peers or in the consensus."""
-    if not (contest.levels or contest.enrolments):
-        return set()
     rules = contest.opened.rules
     bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
     people = contest.levels.keys() | contest.enrolments.keys() if rules.scored_only_levels else ()

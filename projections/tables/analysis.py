@@ -1,13 +1,14 @@
 """The results that tables are built from; each is computed from one set of facts on first use."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from forecast_ledger.ledger.core.arguments import checked
-from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.brier import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
     ContestSums,
@@ -54,27 +55,13 @@ class CachedResults:
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     sums: dict[str, ContestSums] = field(default_factory=dict)
-    counts: dict[str, dict[int, brier.Counts]] = field(default_factory=dict)  # of Brier scores
-    calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
+    samples: list[SummedSamples] = field(default_factory=list)  # of Brier scores; those of all contests, if any
     columns: dict[str, list[Values]] = field(default_factory=dict)
     questions: dict[tuple[str, ...], Questions] = field(default_factory=dict)  # by all contests of a rule set
 
     def copy(self) -> "CachedResults":
         """Return the same results, to which others can be added apart."""
-        return replace(
-            self,
-            tallies={**self.tallies},
-            sums={**self.sums},
-            counts={**self.counts},
-            calibration={**self.calibration},
-        )
-
-    def add(self, other: "CachedResults") -> None:
-        """Add the results of other contests."""
-        self.tallies |= other.tallies
-        self.sums |= other.sums
-        self.counts |= other.counts
-        self.calibration |= other.calibration
+        return replace(self, tallies={**self.tallies}, sums={**self.sums})
 
 
 @checked()
@@ -92,9 +79,7 @@ class Analysis:
         self.cached = CachedResults() if cached is None else cached
         self._scored_alone: dict[str, ScoredGroup] = {}
         self._scored: dict[str, ContestScores] = {}
-        self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
-        self._sums: dict[str, SummedSamples] = {}
         self._boards: dict[str, leaderboard.Boards] = {}
         self._board_rows: dict[str, list[leaderboard.BoardRow]] = {}
         self._scored_digests: dict[str, str] = {}
@@ -109,18 +94,18 @@ class Analysis:
     @cached_property
     def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
-        groups, alone = contests_by_rules(self.facts, self.contests), self._scored_alone
+        alone = self._scored_alone
         return [
             alone[names[0]] if len(names) == 1 and names[0] in alone else score_group(self.facts, names, self.chunk)
-            for names in groups
+            for names in self.by_rules
         ]
 
     def summed_groups(self) -> list[SummedGroup]:
         """Return the sums of scores of all contests; of the scores themselves, if a table has needed them."""
         if "scored_groups" in vars(self):
             return [group.summed() for group in self.scored_groups]
-        groups, known = contests_by_rules(self.facts, self.contests), self.cached.questions
-        return [sum_group(self.facts, names, self.chunk, known.get(tuple(names))) for names in groups]
+        known = self.cached.questions
+        return [sum_group(self.facts, names, self.chunk, known.get(tuple(names))) for names in self.by_rules]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
@@ -178,7 +163,7 @@ class Analysis:
     @cached_property
     def _rule_groups(self) -> dict[str, list[str]]:
         """The contests with the rule set of each contest."""
-        return {name: names for names in contests_by_rules(self.facts, self.contests) for name in names}
+        return {name: names for names in self.by_rules for name in names}
 
     def board(self, contest: str) -> list[leaderboard.BoardRow]:
         """Return the leaderboard of a contest, best first."""
@@ -243,58 +228,28 @@ class Analysis:
     def brier_sample(self, contest: str) -> ContestSample:
         """Return the sample that a contest's Brier aggregates are computed from."""
         if contest not in self._samples:
-            self._samples |= self._sampled_group(contest).samples()
+            self._samples |= sample_group(self.facts, [contest], self.chunk).samples()
         return self._samples[contest]
-
-    def _sampled_group(self, contest: str) -> SampledGroup:
-        if contest not in self._sampled:
-            self._sampled[contest] = sample_group(self.facts, [contest], self.chunk)
-        return self._sampled[contest]
-
-    def _summed(self, contest: str) -> SummedSamples:
-        if contest not in self._sums:
-            self._sums[contest] = self._sampled_group(contest).summed()
-        return self._sums[contest]
 
     def sample_all(self) -> None:
         """Compute the Brier samples of all contests."""
         for group in self.sampled_groups:
             self._samples |= group.samples()
 
-    def brier_counts(self, contest: str) -> dict[int, brier.Counts]:
-        """Return what the Brier aggregates of a contest are made of, by participant code, the consensus last."""
-        if contest not in self.cached.counts:
-            self.cached.counts |= self._summed(contest).counts()
-        return self.cached.counts[contest]
-
-    def calibration(self, contest: str) -> list[brier.Bin]:
-        """Return the calibration bins of a contest, by owner (as in its Brier counts) and probability."""
-        if contest not in self.cached.calibration:
-            self.cached.calibration |= self._summed(contest).calibration()
-        return self.cached.calibration[contest]
-
     @cached_property
     def sampled_groups(self) -> list[SampledGroup]:
         """The Brier samples of all contests; contests with the same rule set are processed together."""
-        return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
+        return [sample_group(self.facts, names, self.chunk) for names in self.by_rules]
 
     @cached_property
-    def _summed_groups(self) -> list[tuple[SampledGroup, SummedSamples]]:
-        return [(group, group.unlike().summed()) for group in self.sampled_groups]
+    def summed_samples(self) -> list[SummedSamples]:
+        """The sums of the Brier samples of all contests."""
+        return self.cached.samples or [group.summed_once() for group in self.sampled_groups]
 
-    def count_all(self) -> dict[str, dict[int, brier.Counts]]:
-        """Return what the Brier aggregates of every contest are made of, by owner."""
-        if not self.cached.counts.keys() >= self.facts.contests.keys():
-            for group, sums in self._summed_groups:
-                self.cached.counts = group.for_each(sums.counts()) | self.cached.counts
-        return self.cached.counts
-
-    def calibrate_all(self) -> dict[str, list[brier.Bin]]:
-        """Return the calibration bins of every contest."""
-        if not self.cached.calibration.keys() >= self.facts.contests.keys():
-            for group, sums in self._summed_groups:
-                self.cached.calibration = group.for_each(sums.calibration()) | self.cached.calibration
-        return self.cached.calibration
+    @cached_property
+    def brier_counts(self) -> list[list[Values]]:
+        """What the Brier aggregates of all contests are made of: the columns of each of `summed_samples`."""
+        return [group.counts() for group in self.summed_samples]
 
     @cached_property
     def design_parts(self) -> list[DesignPart]:
@@ -354,7 +309,7 @@ class Analysis:
     @cached_property
     def traded(self) -> list[str]:
         """The ids of the trading contests, in order."""
-        return [name for name in self.contests if self.facts.contests[name].opened.rules.trading is not None]
+        return contests_with(self, lambda rules: rules.trading is not None)
 
     @cached_property
     def traders(self) -> list[str]:
@@ -365,6 +320,11 @@ class Analysis:
     def contests(self) -> list[str]:
         """The ids of the contests, in order."""
         return sorted(self.facts.contests)
+
+    @cached_property
+    def by_rules(self) -> list[list[str]]:
+        """The ids of the contests, those with the same rule set together."""
+        return contests_by_rules(self.facts, self.contests)
 
     @cached_property
     def contest_codes(self) -> dict[str, int]:
@@ -381,3 +341,9 @@ class Analysis:
         """The intervals during which forecasts stood, for all questions, resolved or not."""
         now = status(self.facts)
         return intervals(self.counted, now.opens_at, now.closed_at)
+
+
+def contests_with(analysis: Analysis, fits: Callable[[RuleSet], bool]) -> list[str]:
+    """Return the ids of the contests whose rule set fits, in order."""
+    rules = ((names, analysis.facts.contests[names[0]].opened.rules) for names in analysis.by_rules)
+    return sorted(name for names, each in rules if fits(each) for name in names)

@@ -30,7 +30,7 @@ from forecast_ledger.projections.studies.baselines import baseline_differences
 from forecast_ledger.projections.studies.intervals import Interval, board_rows
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.studies.rank_sets import board_marginal_sets
-from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.analysis import Analysis, contests_with
 from forecast_ledger.projections.tables.schemas import DRAWN, SAMPLED, SCORED, Projection, schema
 
 _LEADERBOARD = schema("""
@@ -209,10 +209,8 @@ def kind_means_values(analysis: Analysis) -> list[Values]:
     """One row for each participant and kind of question, for contests whose total is made of means by kind."""
     analysis.score_all()
     rows = []
-    for name in analysis.contests:
+    for name in contests_with(analysis, lambda rules: rules.total in KIND_TOTALS):
         contest = analysis.facts.contests[name]
-        if contest.opened.rules.total not in KIND_TOTALS:
-            continue
         for sums in totals.participant_sums(analysis.facts, contest, analysis.tally(name)):
             if sums.reference or contest.level_of(sums.participant) != "hidden":
                 rows += [

@@ -1,6 +1,6 @@
 """The tables of Brier scores and calibration: how often what was forecast happened."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 from operator import attrgetter
@@ -11,7 +11,6 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.boards import brier, totals
-from forecast_ledger.projections.boards.contest_groups import contests_by_rules
 from forecast_ledger.projections.core.arrays import half_even_many, int64_array
 from forecast_ledger.projections.core.columns import (
     POINTS,
@@ -19,9 +18,11 @@ from forecast_ledger.projections.core.columns import (
     Values,
     columns_of_rows,
     ids,
+    join_values,
     round_to_points,
     transpose,
 )
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.studies.calibration import (
     PARTS,
     Recalibrated,
@@ -65,19 +66,16 @@ _BRIER = schema("""
 
 def brier_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of a contest with a binary question that counts, and one for the consensus."""
-    contests, owners, counts = transpose([*_brier_counts(analysis)], 3)
-    words = [brier.interpretation(each.squares, each.n) for each in counts]
-    names = ids(contests), Ids(int64_array(owners), totals.score_labels(analysis.facts))
-    return [*names, [each.n for each in counts], *brier.published(counts), words]
+    contest, owner, *counts = _joined(analysis, analysis.brier_counts, brier.Counts._fields)
+    n, _, squares, *_ = counts
+    return [contest, owner, n, *brier.published(counts), [*map(brier.interpretation, squares, n)]]
 
 
-def _brier_counts(analysis: Analysis) -> Iterator[tuple[str, int, brier.Counts]]:
-    """Yield the counts of each owner with a row in each contest."""
-    by_contest = analysis.count_all()
-    for name in analysis.contests:
-        for owner, counts in by_contest[name].items():
-            if counts.n:
-                yield name, owner, counts
+def _joined(analysis: Analysis, groups: Iterable[list[Any]], fields: Sequence[str]) -> list[Any]:
+    """Return the columns of groups of contests together: contest, owner, and a list for each of these fields."""
+    labels = totals.score_labels(analysis.facts)
+    pages = [[contest, Ids(owner, labels), *columns] for contest, owner, *columns in groups]
+    return [*map(join_values, zip(*pages or [[ids([]), ids([]), *[[]] * len(fields)]], strict=True))]
 
 
 _BRIER_OVERALL = schema("""
@@ -93,13 +91,19 @@ _BRIER_OVERALL = schema("""
 
 def brier_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each participant, over all contests."""
-    by_owner: dict[int, list[brier.Counts]] = {}
-    for _, owner, counts in _brier_counts(analysis):
-        by_owner.setdefault(owner, []).append(counts)
-    rows, labels = [], totals.score_labels(analysis.facts)
+    _, owner, n, _, squares, *_ = _joined(analysis, analysis.brier_counts, brier.Counts._fields)
+    return overall_values(analysis.facts, zip(owner.codes.tolist(), squares, n, strict=True))
+
+
+def overall_values(facts: Facts, scored: Iterable[tuple[int, int, int]]) -> list[Values]:
+    """Return the columns of `brier_overall`. scored: owner, `squares` and n > 0 of the counts in each contest."""
+    by_owner: dict[int, list[tuple[int, int]]] = {}
+    for owner, squares, n in scored:
+        by_owner.setdefault(owner, []).append((squares, n))
+    rows, labels = [], totals.score_labels(facts)
     for owner, contests in by_owner.items():
         means = map(round_to_points, brier.brier_means(contests))
-        rows.append((labels[owner], len(contests), sum(counts.n for counts in contests), *means))
+        rows.append((labels[owner], len(contests), sum(n for _, n in contests), *means))
     return columns_of_rows(rows, _BRIER_OVERALL.columns)
 
 
@@ -121,18 +125,21 @@ _CALIBRATION = schema("""
 
 def calibration_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a forecast of a participant of a contest."""
-    by_contest = analysis.calibrate_all()
-    return _binned(analysis, [(name, row) for name in analysis.contests for row in by_contest[name]])
+    return _bin_values(*_joined(analysis, (each.bins() for each in analysis.summed_samples), brier.Bin._fields[1:]))
 
 
 def _binned(analysis: Analysis, bins: list[tuple[str, brier.Bin]]) -> list[Values]:
     """Return the columns of calibration bins, each with its contest."""
     contests, rows = transpose(bins, 2)
-    owner, lower, upper, *counts, low, high = transpose(rows, len(brier.Bin._fields))
+    owner, *columns = transpose(rows, len(brier.Bin._fields))
+    return _bin_values(ids(contests), Ids(int64_array(owner), totals.score_labels(analysis.facts)), *columns)
+
+
+def _bin_values(contest: Ids, participant: Ids, *columns: list[int]) -> list[Values]:
+    lower, upper, *counts, low, high = columns
     n, happened, total = map(int64_array, counts)
     mean, frequency = half_even_many(total, n).tolist(), half_even_many(happened * POINTS, n).tolist()
-    names = ids(contests), Ids(int64_array(owner), totals.score_labels(analysis.facts))
-    return [*names, lower, upper, *counts[:2], mean, frequency, low, high]
+    return [contest, participant, lower, upper, *counts[:2], mean, frequency, low, high]
 
 
 _CALIBRATION_BY_CLUSTER = schema("""
@@ -242,7 +249,7 @@ _CALIBRATION_BY_OPTION = schema("""
 def calibration_by_option_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a probability of an option, for a participant of a contest."""
     bins = []
-    for group in contests_by_rules(analysis.facts, analysis.contests):
+    for group in analysis.by_rules:
         contests = [analysis.facts.contests[name] for name in group]
         for number, row in option_bins(analysis.facts, contests, analysis.chunk):
             bins.append((group[number], row))
@@ -277,7 +284,7 @@ def calibration_time_weighted_values(analysis: Analysis) -> list[Values]:
     Raises Refused(out_of_range).
     """
     rows = list[tuple[Any, ...]]()
-    for group in contests_by_rules(analysis.facts, analysis.contests):
+    for group in analysis.by_rules:
         contests = [analysis.facts.contests[name] for name in group]
         every = [*timed_bins(analysis.facts, contests, analysis.chunk)]
         for contest, bins in groupby(every, attrgetter("contest")):

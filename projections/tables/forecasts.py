@@ -24,7 +24,7 @@ from forecast_ledger.projections.core.table import row_order
 from forecast_ledger.projections.facts.columns import CHANCE, ENDINGS, Contest, Facts, spans, time_order
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores import consensus
-from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.analysis import Analysis, contests_with
 from forecast_ledger.projections.tables.schemas import Projection, schema
 
 _FORECASTS = schema("""
@@ -250,19 +250,18 @@ def admissions_values(analysis: Analysis) -> list[Values]:
     """One row for each forecast on a question of an attested contest."""
     facts, forecasts = analysis.facts, analysis.facts.forecasts
     codes, index, rows, counted_until = [], [], [], []
-    for code, name in enumerate(analysis.contests):
-        if facts.contests[name].opened.rules.attested:
-            for number in _forecasts_of(facts, facts.contests[name]):
-                position, question = int(forecasts.position[number]), int(forecasts.question[number])
-                opened = facts.question_as_of(question, facts.contests[name].as_of(facts))
-                cutoff = admission.cutoff(opened.closes_at)
-                codes.append(code)
-                index.append(number)
-                counted_until.append(facts.contests[name].as_of(facts))
-                receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
-                attestation = facts.attestations.get(position) or Attestation()
-                empty = "empty" if admission.empty_window(opened.opens_at, cutoff) else "open"
-                rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
+    for name in contests_with(analysis, lambda rules: rules.attested):
+        for number in _forecasts_of(facts, facts.contests[name]):
+            position, question = int(forecasts.position[number]), int(forecasts.question[number])
+            opened = facts.question_as_of(question, facts.contests[name].as_of(facts))
+            cutoff = admission.cutoff(opened.closes_at)
+            codes.append(analysis.contest_codes[name])
+            index.append(number)
+            counted_until.append(facts.contests[name].as_of(facts))
+            receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
+            attestation = facts.attestations.get(position) or Attestation()
+            empty = "empty" if admission.empty_window(opened.opens_at, cutoff) else "open"
+            rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
     row_numbers = int64_array(index)
     return [
         Ids(int64_array(codes), analysis.contests),

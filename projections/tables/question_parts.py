@@ -147,10 +147,7 @@ def finish(
     for group in sums:
         total_sums = group.total()
         results.sums |= dict.fromkeys(total_sums.names, total_sums)
-    for each in samples:
-        total = each.total()
-        results.counts |= total.counts()
-        results.calibration |= total.calibration()
+    results.samples = [each.total() for each in samples]
     results.columns = {name: _joined(pages) for name, pages in tables.items()}
     return results
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY, WEIGHT
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.contest_groups import ScoredGroup, contests_by_rules
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.boards.score_sums import counted, joined_sums
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.core.columns import (
@@ -206,7 +206,7 @@ def _by_contest(
 ) -> Iterator[tuple[str, _Counted]]:
     """Yield what is counted in all contests, each with the name of its contest."""
     facts = analysis.facts
-    for group in contests_by_rules(facts, analysis.contests):
+    for group in analysis.by_rules:
         for row in count(facts, [facts.contests[name] for name in group], analysis.chunk):
             yield group[row.contest], row
 

@@ -321,9 +321,7 @@ def calls(folder: Path, opened: ExitStack) -> dict[str, Call]:
             for name in (
                 "board",
                 "boards",
-                "brier_counts",
                 "brier_sample",
-                "calibration",
                 "contest_parts",
                 "implied_returns",
                 "intervals",

@@ -20,6 +20,7 @@ from forecast_ledger.projections.boards.brier import (
     sums_of,
 )
 from forecast_ledger.projections.boards.contest_groups import SampledGroup, SummedSamples, add_samples
+from forecast_ledger.projections.core.columns import plain_values
 from tests.support.effort import times
 
 Row = tuple[int, int, int, bool]  # owner, probability, consensus, happened
@@ -127,12 +128,10 @@ def test_samples_of_contests_keep_their_owners(seed: int) -> None:
         contests = np.array(contest, np.int64)
         parts.append(SampledGroup(own, own, contests, np.zeros_like(contests), sample, owners).summed())
     whole = add_samples(names, random.sample(parts, 3))
-    found, bins = whole.counts(), whole.calibration()
-    assert [*found] == [*bins] == names
-    for name in names:
-        all_rows: list[Row] = [row for part in rows[name] for row in part]
-        expected = expected_counts(all_rows)
-        assert found[name] == expected
-        assert [(row.owner, row.lower) for row in bins[name]] == sorted(
-            (owner, DECILES[place]) for owner, place in expected_bins(all_rows)
-        )
+    counts, bins = ([*zip(*map(plain_values, columns), strict=True)] for columns in (whole.counts(), whole.bins()))
+    all_rows = {name: [row for part in rows[name] for row in part] for name in names}
+    expected = {name: expected_counts(all_rows[name]) for name in names}
+    assert counts == [(name, owner, *own) for name in names for owner, own in expected[name].items()]
+    assert [row[:3] for row in bins] == [
+        (name, owner, DECILES[place]) for name in names for owner, place in sorted(expected_bins(all_rows[name]))
+    ]

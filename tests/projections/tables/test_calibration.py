@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.boards.brier import Counts
 from forecast_ledger.projections.boards.brier import aggregate as exact_aggregate
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINE, main
@@ -369,12 +370,11 @@ def test_brier_aggregates_equal_the_slow_definition(recorded: list[Recorded]) ->
     expected = list(scored_forecasts(recorded))
     assert rows == [aggregate(own) for own in expected]
     assert [word == "Perfect" for word in words] == [own.score == 0 for own in expected]
-    for name in projections.contests:
-        for counts in projections.brier_counts(name).values():
-            row = exact_aggregate(counts)
-            if row.n:
-                assert None not in row[1:6]
-                assert row.brier == row.reliability - row.resolution_term + row.uncertainty  # type: ignore[operator]
+    for _, _, *columns in projections.brier_counts:
+        for counts in zip(*columns, strict=True):
+            row = exact_aggregate(Counts(*counts))
+            assert None not in row[1:6]
+            assert row.brier == row.reliability - row.resolution_term + row.uncertainty  # type: ignore[operator]
 
 
 @settings(max_examples=times(30), deadline=None)
