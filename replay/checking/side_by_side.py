@@ -8,9 +8,8 @@ no such forecast is decided as it is in a log read alone. Whatever is in doubt i
 alone from its first row, which says where the damage is.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from itertools import islice, pairwise
 from os import fspath
@@ -45,6 +44,7 @@ from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.checking.row_parts import checked_rows
 from forecast_ledger.replay.checking.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import processors, start
+from forecast_ledger.replay.engines.shared_tasks import SharedTasks
 from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
@@ -127,7 +127,7 @@ def verified_beginning(
         events = store.events_of(SURROUNDINGS, end)
         if events is None:
             return None
-        tasks = _Tasks(Given(fspath(source.location), source.name, events), processes - 1)
+        reader, tasks = _shared(Given(fspath(source.location), source.name, events), processes - 1)
     except (*_UNFIT, OSError):
         return None
     try:
@@ -136,66 +136,28 @@ def verified_beginning(
         parts = [tasks.submit(check_part, *part) for part in pairwise(ends[:late])]
         faultless = [tasks.submit(has_no_faults)] if files else []
         parts += [tasks.submit(check_part, *part) for part in pairwise(ends[late - 1 :])]
-        beginning = _joined(source, audit, tasks.reader, tasks.results(parts))
+        beginning = _joined(source, audit, reader, tasks.results(parts))
         return beginning if beginning is not None and all(tasks.results(faultless)) else None
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None
     finally:
         tasks.close()
+        reader.store.close()
 
 
-class _Task:
-    """A task and its result, which another process may find."""
-
-    def __init__(self, done: Future[Any], task: Callable[..., Any], given: tuple[Any, ...]) -> None:
-        self.done, self._task, self._given = done, task, given
-
-    def do(self, reader: Reader) -> None:
-        """Do it here, unless it is begun."""
-        if self.done.cancel():
-            self.done = Future()
-            self.done.set_result(self._task(reader, *self._given))
-
-
-class _Tasks:
-    """Tasks of other processes, and of this one: while it waits for a result, it does what no other has begun."""
-
-    def __init__(self, given: Given, others: int) -> None:
-        self.reader, self._pool = _open(given), None
-        try:
-            if others and self.reader.segments is not None and can_fork():
-                self.reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
-                _inherited.append(self.reader)
-            if others:
-                self._pool = start(others, begin, given, may_fork=True)
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            _inherited.clear()
-
-    def submit(self, task: Callable[..., Any], /, *given: Any) -> _Task:
-        """Let another process do a task, if there is one."""
-        done = self._pool.submit(with_reader, task, *given) if self._pool else Future[Any]()
-        return _Task(done, task, given)
-
-    def results(self, tasks: Iterable[_Task]) -> Iterator[Any]:
-        """Yield the results of tasks in their order; those that were taken are not kept."""
-        waiting = deque(tasks)
-        unseen = deque(waiting)
-        while waiting:
-            task = waiting.popleft()
-            while unseen and not task.done.done():
-                unseen.popleft().do(self.reader)
-            if unseen and unseen[0] is task:
-                unseen.popleft()
-            yield task.done.result()
-
-    def close(self) -> None:
-        """End the processes, and close what this one has read from."""
-        if self._pool:
-            self._pool.close()
-        self.reader.store.close()
+def _shared(given: Given, others: int) -> tuple[Reader, SharedTasks]:
+    """Return what this process has, and the tasks that it shares with so many others."""
+    reader = _open(given)
+    try:
+        if others and reader.segments is not None and can_fork():
+            reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
+            _inherited.append(reader)
+        return reader, SharedTasks(reader, with_reader, start(others, begin, given, may_fork=True) if others else None)
+    except BaseException:
+        reader.store.close()
+        raise
+    finally:
+        _inherited.clear()
 
 
 def _joined(source: Log, audit: Audit, reader: Reader, parts: Iterator[CheckedPart | None]) -> Beginning | None:

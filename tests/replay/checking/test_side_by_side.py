@@ -31,7 +31,7 @@ from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.checked_parts import CheckedPart, Reader
 from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
-from forecast_ledger.replay.engines import pool
+from forecast_ledger.replay.engines import pool, shared_tasks
 from forecast_ledger.replay.files import restore as restoring
 from forecast_ledger.replay.files.manifest import Manifest
 from forecast_ledger.replay.files.restore import restore
@@ -309,12 +309,12 @@ def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"{first}.db", [*FORECASTS[:2], *FORECASTS[first:9]]) for first in (2, 3)]
     folders = [in_segments(path, tmp_path / str(number), 4) for number, path in enumerate(paths)]
     asked = [json.encode(sound()[0].event).decode()]
-    here = [side_by_side._Tasks(side_by_side.Given(str(folder), "main", asked), 0) for folder in folders]
-    for folder, each in zip(folders, here, strict=True):
+    here = [side_by_side._shared(side_by_side.Given(str(folder), "main", asked), 0) for folder in folders]
+    for folder, (reader, tasks) in zip(folders, here, strict=True):
         head = run_checks(Log(folder)).head
-        [part] = each.results([each.submit(check_part, 0, head.position)])
+        [part] = tasks.results([tasks.submit(check_part, 0, head.position)])
         assert part.end == head
-        each.close()
+        reader.store.close()
 
 
 OF_ALL_FORMS: list[Any] = [
@@ -419,7 +419,7 @@ def test_processes_verify_what_one_verifies(
 ) -> None:
     """In processes of their own; one that cannot begin leaves the log to this one."""
     context = forking("forecast_ledger.replay.checking.side_by_side")
-    monkeypatch.setattr(side_by_side._Task, "do", lambda *_: None)  # this one leaves all parts to them
+    monkeypatch.setattr(shared_tasks.Task, "do", lambda *_: None)  # this one leaves all parts to them
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     path = written(tmp_path / "log.db", FORECASTS)
     assert same(path)
@@ -435,13 +435,14 @@ from forecast_ledger.ledger.storing.forks import holds_nothing
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
+from forecast_ledger.replay.engines import shared_tasks
 from forecast_ledger.replay.reading.log import Log
 waiting = Thread(target=Event().wait, daemon=True)
 waiting.start()
 holds_nothing(waiting)
 side_by_side.MANY = side_by_side.LEAST = 1
 side_by_side.processors, side_by_side.PART = lambda: 3, 7
-side_by_side._Task.do = lambda *_: None  # this one leaves all parts to forks
+shared_tasks.Task.do = lambda *_: None  # this one leaves all parts to forks
 read, found = SegmentRows._read_columns, side_by_side.verified_beginning
 def noted(self, segment, without=()):
     print("columns", flush=True)
@@ -501,7 +502,7 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
 ) -> None:
     """Nothing that it did not check counts as checked: a damaged log is found damaged."""
     context = forking("forecast_ledger.replay.checking.side_by_side")
-    monkeypatch.setattr(side_by_side._Task, "do", lambda *_: None)  # this one leaves all parts to them
+    monkeypatch.setattr(shared_tasks.Task, "do", lambda *_: None)  # this one leaves all parts to them
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
     monkeypatch.setattr(side_by_side, "check_part", killed_at_the_third_part)
     path = written(tmp_path / "log.db", FORECASTS)
