@@ -117,10 +117,19 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
         yield from bots.none_any_more()
     for name, commands in about.items():
         yield from questions[name].followed(commands)
+    yield from _not_compared(copy, about, source.scope)
+
+
+def _not_compared(copy: RecordedCopy, about: Collection[str], scope: Scope) -> Iterator[SourceItem]:
+    """Return the questions with forecasts that stay because the copy does not say whether they are gone.
+
+    about: the questions that the copy has, or would have if the source did.
+    """
     for name, known in copy.questions.items():
-        absent = "" if name in about else source.scope.absent(known.opened)
-        if absent and any(forecasts.of_source and forecasts.spans for forecasts in known.forecasts.values()):
-            yield InputLocation(0, file=f"question {name}"), NotCarried(absent)
+        said = name in about and scope.forecasts(known.opened)
+        stays = "" if said else scope.bare if name in about else scope.absent(known.opened)
+        if stays and any(forecasts.of_source and forecasts.spans for forecasts in known.forecasts.values()):
+            yield InputLocation(0, file=f"question {name}"), NotCarried(stays)
 
 
 def _is_followed(item: OfQuestion, known: RecordedQuestion) -> bool:

@@ -20,7 +20,7 @@ from forecast_ledger.replay.importing.market_items import (
 )
 from forecast_ledger.replay.importing.metaculus import read_download
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import Published, Scope, Source, SourceItem
+from forecast_ledger.replay.importing.source_items import BARE, Published, Scope, Source, SourceItem
 
 
 class MarketCopy(Protocol):
@@ -77,7 +77,8 @@ def read_markets(kind: str, files: SourceFiles, rules: str | None, *, trades: bo
     def has_prices(opened: QuestionOpened) -> bool:
         return opened.question in copy.priced
 
-    scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial), trades=platform.kind if trades else "")
+    traded = platform.kind if trades else ""
+    scope = Scope(forecasts=has_prices, unread=lambda *_: bool(files.partial), trades=traded, bare=BARE)
     ordered = in_order_of_time(platform.kind, platform.title, items, copy.people) if trades else items
     return Source(ordered, scope, copy.published, person_of=person_of)
 

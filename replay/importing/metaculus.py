@@ -31,6 +31,7 @@ from forecast_ledger.replay.importing.metaculus_questions import (
 )
 from forecast_ledger.replay.importing.source_files import SourceFiles, check_columns, is_readme, location_in, read_csv
 from forecast_ledger.replay.importing.source_items import (
+    BARE,
     Columns,
     NotCarried,
     Scope,
@@ -174,6 +175,7 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
         forecasts=lambda _: whole,
         unread=lambda _, who: bool(who) and not files.partial.isdisjoint(tables[FORECASTS]),
         bots=any(_BOT in read_csv(files, name, LACKING)[0] for name in tables[FORECASTS]),
+        bare="" if given else BARE,
     )
     return Source(_noting(files, _commands(question_rows, made, items, (rules, now))), scope, person_of=_person_of)
 

@@ -47,6 +47,7 @@ def cut_off(most: int, **texts: str) -> Iterator[NotCarried]:
     )
 
 
+BARE = "a question on which earlier copies had forecasts, and this one has none at all: they stay"
 KNOWN = NotCarried("")  # what an earlier copy said, too: it counts as a duplicate
 SourceItem = tuple[InputLocation, AnyCommand | Refused | NotCarried]
 
@@ -58,7 +59,8 @@ class Scope(NamedTuple):
     forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
     participant on it, or its answer if the participant is "", cannot be read. bots: whether the copy says who is one.
     trades: the first word of the ids of its trades, if it would have all of them. absent: why the copy does not say
-    whether a question is gone; "" if it does, or if the question may be of another source.
+    whether a question is gone; "" if it does, or if the question may be of another source. bare: why the forecasts
+    stay on a question that the copy has, and of which it would not have all; "" if such a copy is a usual one.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
@@ -68,6 +70,7 @@ class Scope(NamedTuple):
     bots: bool = True
     trades: str = ""
     absent: Callable[[QuestionOpened], str] = lambda _: ""
+    bare: str = ""
 
 
 class Published(NamedTuple):

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.replay.importing.source_items import BARE
 from tests.replay.importing.test_interrupted_imports import FORMS, SOURCES
 from tests.support.effort import LONG
 from tests.support.paths import DATA
@@ -121,6 +122,33 @@ def test_half_of_the_forecasts_may_be_gone(tmp_path: Path) -> None:
         edit(tmp_path / "forecast_data.csv", lambda text: text.replace("".join(rows[1:]), ""))
         with pytest.raises(Refused, match=r"of the 4 forecasts .* it lacks 3"):
             import_into(ledger, "metaculus", tmp_path, now=LATE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "content"),
+    [
+        ("metaculus", "forecast_data.csv", None),
+        ("metaculus", "forecast_data.csv", "header"),
+        ("manifold", "bets.json", None),
+        ("manifold", "bets.json", "[]"),
+    ],
+)
+def test_a_copy_without_any_forecast_says_that_they_stay(
+    kind: str, file: str, content: str | None, tmp_path: Path
+) -> None:
+    """The file of forecasts is not there, or has none: each question with forecasts is counted, as other losses are."""
+    there = Path(shutil.copytree(DATA / SOURCES[kind], tmp_path / "copy"))
+    header = (there / file).read_text(encoding="utf-8").splitlines()[0] + "\n"
+    (there / file).unlink()
+    if content is not None:
+        (there / file).write_text(header if content == "header" else content, encoding="utf-8")
+    with recorded(kind) as ledger:
+        before, head = standing(ledger), ledger.head()
+        questions = {question for (question,) in table(ledger, "forecasts", "question")}
+        questions -= {"504"}  # of Metaculus, discrete, and named for not being carried over without forecasts
+        left_out = import_into(ledger, kind, there, now=LATE).left_out
+        assert (left_out[BARE], standing(ledger), ledger.head()) == (len(questions), before, head)
+        assert BARE not in import_into(ledger, kind, DATA / SOURCES[kind], now=LATE).left_out
 
 
 # --- files of another form
