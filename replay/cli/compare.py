@@ -136,6 +136,8 @@ def what_if(
         _show(old, new, view)
         _say_missing(before.projections, after, contest, new)
     say("nothing was written")
+    if not unseal and _has_contest_column(show):
+        _say_unmoved(before, after, contest)
     say_season(before, () if contest is None else [contest])
     sys.exit(FINDINGS if refused else FINE)
 
@@ -164,6 +166,14 @@ def _say_missing(before: "Projections", after: "Projections", contest: str | Non
         before_rules, after_rules = (each.facts.contests[contest].opened.rules for each in (before, after))
         if note := what_is_missing(before_rules, after_rules, contest, shown):
             say(note)
+
+
+def _say_unmoved(before: "Replay", after: "Projections", contest: str | None) -> None:
+    """Say which sealed boards do not count what the commands recorded. contest: the only one that is printed."""
+    from forecast_ledger.replay.reading.board_notes import unmoved, unmoved_note
+
+    if names := unmoved(after.facts, before.checkpoint.position, None if contest is None else [contest]):
+        say(unmoved_note(names, "COMMANDS "))
 
 
 def _compare_rules(

@@ -150,6 +150,7 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     """
     from forecast_ledger.projections.tables.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
+    from forecast_ledger.replay.reading.board_notes import unmoved_note
     from forecast_ledger.replay.reading.log import Log
 
     require_projection(projection)
@@ -167,6 +168,8 @@ def diff(log: Location, old: str, new: str, projection: str, name: str, view: Vi
     )
     count = len(difference.changes)
     say(f"{count:,} {'row differs' if count == 1 else 'rows differ'}, {difference.equal:,} equal")
+    if difference.unmoved:
+        say(unmoved_note(difference.unmoved, ""))
     say_as_of(difference.old)
     say_as_of(difference.new)
 

@@ -14,6 +14,7 @@ from forecast_ledger.projections.facts.from_segments import segment_events
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import CATALOGUE
 from forecast_ledger.projections.tables.schemas import FORECASTS, SETTLING, Input, changing
+from forecast_ledger.replay.reading.board_notes import unmoved
 from forecast_ledger.replay.reading.event_text import event_type
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 
@@ -179,12 +180,16 @@ class RowChange(NamedTuple):
 
 
 class Diff(NamedTuple):
-    """The rows that differ, the number of rows that do not, and the two checkpoints."""
+    """The rows that differ, the number of rows that do not, and the two checkpoints.
+
+    unmoved: of a table by contest, the contests whose sealed boards do not count some event between the two.
+    """
 
     changes: list[RowChange]
     equal: int
     old: Checkpoint
     new: Checkpoint
+    unmoved: list[str]
 
 
 def diff(source: Log, other: AsOf, table: str) -> Diff:
@@ -220,7 +225,8 @@ def diff(source: Log, other: AsOf, table: str) -> Diff:
         first_causes = [Cause(recorded.position, event_type(recorded.event)) for recorded in causes[:CAUSES_SHOWN]]
         changes.append(RowChange(difference, first_causes, len(causes)))
     equal = len(tables[1]) - sum(change.difference.row != "gone" for change in changes)
-    return Diff(changes, equal, first, last)
+    sealed = unmoved(grows.facts, first.position) if "contest" in CATALOGUE[table].key else []
+    return Diff(changes, equal, first, last, sealed)
 
 
 class _Between:

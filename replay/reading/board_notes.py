@@ -205,6 +205,25 @@ def subsequent_events(facts: Facts, contest: Contest) -> list[Subsequent]:
     return [Subsequent(at, "the payment" if at > paid else "the seal", notes[at]) for at in sorted(notes)]
 
 
+def unmoved(facts: Facts, after: int, names: Collection[str] | None = None) -> list[str]:
+    """Return the contests, by default of all, whose sealed boards do not count some event after a log position."""
+    contests = facts.contests
+    return [
+        name
+        for name in sorted(contests if names is None else names)
+        if any(each.position > after for each in subsequent_events(facts, contests[name]))
+    ]
+
+
+def unmoved_note(names: Sequence[str], command: str) -> str:
+    """Say that sealed boards do not change. command: the one that shows them as if they were not sealed."""
+    shown = quote(names[0]) if len(names) == 1 else "CONTEST"
+    return (
+        f"sealed boards do not count these events: {_some(names, ', ')}; to see one as if it were not sealed: "
+        f"forecast-ledger what-if LOG {command}--unsealed --contest {shown}"
+    )
+
+
 def _answered(facts: Facts, answer: Settlement) -> str:
     """Say what a settlement does."""
     words = answer_words(facts, answer).rpartition(" (#")[0]

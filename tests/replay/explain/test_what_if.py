@@ -154,6 +154,26 @@ def test_a_sealed_contest_can_be_scored_by_other_rules(log: str) -> None:
     assert {row["column"] for row in rows} >= {"score", "take", "prize"}
 
 
+def test_commands_that_a_sealed_board_does_not_count_are_told(log: str) -> None:
+    """An answer that is annulled after the seal changes the other contest alone; `diff` says so of the recorded one."""
+    assert run("append", log, str(SEALED)).exit_code == FINE
+    note = (
+        "sealed boards do not count these events: plain; to see one as if it were not sealed: forecast-ledger what-if"
+    )
+    shown = ["what-if", log, "-", "--show"]
+    assert f"{note} LOG COMMANDS --unsealed --contest plain" in run(*shown, "prizes", given=ANNUL).stderr.splitlines()
+    for silent in (
+        ["questions"],
+        ["prizes", "--contest", "hidden-only"],
+        ["prizes", "--unsealed", "--contest", "plain"],
+    ):
+        assert "sealed boards" not in run(*shown, *silent, given=ANNUL).stderr, silent
+    assert run("append", log, "-", given=ANNUL).exit_code == FINE
+    assert f"{note} LOG --unsealed --contest plain" in run("diff", log, "@35", "@36").stderr.splitlines()
+    assert "sealed boards" not in run("diff", log, "@34", "@35").stderr
+    assert "sealed boards" not in run("diff", log, "@35", "@36", "--table", "questions").stderr
+
+
 def test_rules_can_be_said_as_json(log: str) -> None:
     """A whole rule set, of which what is left out has its default: here the preset, spelt out."""
     spelt = '{"name": "mine", "kernel": "ln", "cdf_kernel": "ln", "reference": "uniform", "scale": "baseline"}'
