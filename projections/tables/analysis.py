@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -64,6 +65,25 @@ class CachedResults:
         return replace(self, tallies={**self.tallies}, sums={**self.sums})
 
 
+_Analysis = TypeVar("_Analysis", bound="Analysis")
+_Result = TypeVar("_Result")
+
+
+def per_contest(compute: Callable[[_Analysis, str], _Result]) -> Callable[[_Analysis, str], _Result]:
+    """Make a function of an analysis and a contest compute its result once for each contest."""
+
+    @wraps(compute)
+    def call(analysis: _Analysis, contest: str) -> _Result:
+        """Return the result that is known, or that is now computed."""
+        key = (compute.__name__, contest)
+        if key not in analysis.known:
+            analysis.known[key] = compute(analysis, contest)
+        result: _Result = analysis.known[key]
+        return result
+
+    return call
+
+
 @checked()
 class Analysis:
     """The results of one set of facts: scores, leaderboards, prizes, trading results; each is computed once."""
@@ -77,18 +97,12 @@ class Analysis:
         self.facts = facts
         self.chunk = chunk
         self.cached = CachedResults() if cached is None else cached
+        self.known: dict[tuple[str, str], Any] = {}  # what `per_contest` keeps, by function and contest
         self._scored_alone: dict[str, ScoredGroup] = {}
-        self._scored: dict[str, ContestScores] = {}
         self._samples: dict[str, ContestSample] = {}
         self._boards: dict[str, leaderboard.Boards] = {}
-        self._board_rows: dict[str, list[leaderboard.BoardRow]] = {}
-        self._scored_digests: dict[str, str] = {}
-        self._intervals: dict[str, list[Interval]] = {}
-        self._rank_sets: dict[str, RankSets] = {}
-        self._contest_parts: dict[str, list[DesignPart]] = {}
         self._adjusted_intervals: dict[tuple[str, int], list[AdjustedInterval]] = {}
         self._shares: dict[str, Shares] = {}
-        self._prizes: dict[str, list[Prize]] = {}
         self._mean_returns: dict[str, list[arena.MeanReturns]] = {}
 
     @cached_property
@@ -107,12 +121,11 @@ class Analysis:
         known = self.cached.questions
         return [sum_group(self.facts, names, self.chunk, known.get(tuple(names))) for names in self.by_rules]
 
+    @per_contest
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
-        if contest not in self._scored:
-            group = self._scored_group(contest)
-            self._scored[contest] = group.of(group.names.index(contest))
-        return self._scored[contest]
+        group = self._scored_group(contest)
+        return group.of(group.names.index(contest))
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
@@ -165,12 +178,11 @@ class Analysis:
         """The contests with the rule set of each contest."""
         return {name: names for names in self.by_rules for name in names}
 
+    @per_contest
     def board(self, contest: str) -> list[leaderboard.BoardRow]:
         """Return the leaderboard of a contest, best first."""
-        if contest not in self._board_rows:
-            boards = self.boards(contest)
-            self._board_rows[contest] = boards.rows_of(boards.names.index(contest))
-        return self._board_rows[contest]
+        boards = self.boards(contest)
+        return boards.rows_of(boards.names.index(contest))
 
     def shares(self, contest: str) -> Shares:
         """Return what the rows of the leaderboards of a contest, and of others with its rule set, get."""
@@ -179,48 +191,43 @@ class Analysis:
             self._shares |= dict.fromkeys(boards.names, prizes.divide_pools(boards))
         return self._shares[contest]
 
+    @per_contest
     def prizes(self, contest: str) -> list[Prize]:
         """Return the prizes of a contest, by participant."""
-        if contest not in self._prizes:
-            boards = self.boards(contest)
-            self._prizes[contest] = self.shares(contest).prizes(boards, boards.names.index(contest))
-        return self._prizes[contest]
+        boards = self.boards(contest)
+        return self.shares(contest).prizes(boards, boards.names.index(contest))
 
+    @per_contest
     def scored_digest(self, contest: str) -> str:
         """Return the digest of what a contest scores, from which all its draws follow."""
-        if contest not in self._scored_digests:
-            rules = self.facts.contests[contest].opened.rules
-            self._scored_digests[contest] = scored_digest(rules, self.scored(contest))
-        return self._scored_digests[contest]
+        return scored_digest(self.facts.contests[contest].opened.rules, self.scored(contest))
 
     def seed(self, contest: str, table: str) -> bytes:
         """Return the seed of a contest's draws for a table."""
         return seed_for(self.scored_digest(contest), table)
 
+    @per_contest
     def intervals(self, contest: str) -> list[Interval]:
         """Return the intervals of a contest's leaderboard."""
-        if contest not in self._intervals:
-            board, opened = self.board(contest), self.facts.contests[contest]
-            board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
-            self._intervals[contest] = board_intervals(opened, self.scored(contest), board, board_row, seed)
-        return self._intervals[contest]
+        board, opened = self.board(contest), self.facts.contests[contest]
+        board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
+        return board_intervals(opened, self.scored(contest), board, board_row, seed)
 
+    @per_contest
     def rank_sets(self, contest: str) -> RankSets:
         """Return the sets of ranks of a contest's leaderboard, which turn with the seed of its intervals."""
-        if contest not in self._rank_sets:
-            board, scored, sets = self.board(contest), self.scored(contest), NO_SETS
-            if board and (scored.questions.weight > 0).any():
-                board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
-                sets = board_rank_sets(self.facts.contests[contest], scored, board, board_row, seed)
-            self._rank_sets[contest] = sets
-        return self._rank_sets[contest]
+        board, scored = self.board(contest), self.scored(contest)
+        if not board or not (scored.questions.weight > 0).any():
+            return NO_SETS
+        board_row, seed = board_rows(self.facts, board), self.seed(contest, "intervals")
+        return board_rank_sets(self.facts.contests[contest], scored, board, board_row, seed)
 
     def resolution(self, contest: str) -> Resolution:
         """Return the resolution of a contest's leaderboard."""
         board, scored, seed = self.board(contest), self.scored(contest), self.seed(contest, "intervals")
         if not board or not (scored.questions.weight > 0).any():
             return Resolution(0, [])
-        known, opened = self._rank_sets.get(contest), self.facts.contests[contest]
+        known, opened = self.known.get(("rank_sets", contest)), self.facts.contests[contest]
         compared = compared_rows(opened, scored, board, board_rows(self.facts, board), seed)
         critical = None if known is None else known.critical
         return resolution(compared.parts, compared.flips, opened.opened.rules.level_ppm, critical)
@@ -256,12 +263,11 @@ class Analysis:
         """The difficulty of questions and adjusted scores. Raises Refused: a fit would take too long."""
         return design_parts(self.facts, self.scored_groups)
 
+    @per_contest
     def contest_parts(self, contest: str) -> list[DesignPart]:
         """Return those of `design_parts` that are parts of a contest's design. Raises Refused, as they do."""
-        if contest not in self._contest_parts:
-            group = ScoredGroup([contest], [self.facts.contests[contest]], *self.scored(contest))
-            self._contest_parts[contest] = design_parts(self.facts, [group])
-        return self._contest_parts[contest]
+        group = ScoredGroup([contest], [self.facts.contests[contest]], *self.scored(contest))
+        return design_parts(self.facts, [group])
 
     def adjusted_intervals(self, part: DesignPart) -> list[AdjustedInterval]:
         """Return the intervals of those who are fitted in a part of a contest's design, in its order."""

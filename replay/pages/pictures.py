@@ -1,14 +1,14 @@
 """Pictures as Vega-Lite specifications, their parts and findings, and how they are drawn as SVG and PNG."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.studies.grounds import WITHHELD
+from forecast_ledger.projections.tables.analysis import per_contest
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.replay.reading.blocks import escape_controls
 
@@ -134,15 +134,11 @@ LEVEL = 0.05  # of a test
 
 
 class KnownTables(Projections):
-    """Projections that compute each table once, for a page that shows every contest of it.
-
-    known: what functions with `remembered` returned, by their name and the contest.
-    """
+    """Projections that compute each table once, for a page that shows every contest of it."""
 
     def __init__(self, projections: Projections) -> None:
         super().__init__(projections.facts, projections.chunk, projections.cached)
         self._tables: dict[str, Table] = {}
-        self.known: dict[tuple[str, str], Any] = {}
 
     def table(self, name: str) -> Table:
         """Return the table of a projection."""
@@ -151,26 +147,7 @@ class KnownTables(Projections):
         return self._tables[name]
 
 
-_Result = TypeVar("_Result")
-
-
-def remembered(function: Callable[[Projections, str], _Result]) -> Callable[[Projections, str], _Result]:
-    """Make a function of a contest remember what it returned of `KnownTables`."""
-
-    @wraps(function)
-    def call(projections: Projections, contest: str) -> _Result:
-        """Return what is known, or what the function returns."""
-        known = projections.known if isinstance(projections, KnownTables) else dict[tuple[str, str], Any]()
-        key = (function.__name__, contest)
-        if key not in known:
-            known[key] = function(projections, contest)
-        result: _Result = known[key]
-        return result
-
-    return call
-
-
-@remembered
+@per_contest
 def leaderboard_rows(projections: Projections, contest: str) -> list[Row]:
     """Return the rows of a contest in the table `leaderboard`."""
     return projections.rows_of("leaderboard", contest)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.studies.grounds import reasons_of
 from forecast_ledger.projections.studies.resampling import LEAST_CLUSTERS
+from forecast_ledger.projections.tables.analysis import per_contest
 from forecast_ledger.projections.tables.boards import intervals_values
 from forecast_ledger.projections.tables.catalogue import Projections, Row
 from forecast_ledger.projections.tables.scores import adjusted_intervals_values, adjusted_scores_values
-from forecast_ledger.replay.pages.pictures import leaderboard_rows, remembered
+from forecast_ledger.replay.pages.pictures import leaderboard_rows
 
 ENOUGH = f"with scores in at least {LEAST_CLUSTERS} clusters"
 HARDLY = "neighbouring rounds of one season, for example, are hardly so, and then"  # independent, as is assumed
@@ -63,7 +64,7 @@ def possible_ranks(projections: Projections, contest: str, intervals: Sequence[R
     return PossibleRanks(rows, True, adjusted, "", words)
 
 
-@remembered
+@per_contest
 def interval_rows(projections: Projections, contest: str) -> list[Row]:
     """Return the rows of a contest in the table `intervals`, without its sets of ranks if others are shown.
 
@@ -81,7 +82,7 @@ def known_intervals(projections: Projections, contest: str) -> list[Row]:
         return []
 
 
-@remembered
+@per_contest
 def questions_differ(projections: Projections, contest: str) -> bool:
     """Return whether scores are means over different questions."""
     rules, board = projections.facts.contests[contest].opened.rules, leaderboard_rows(projections, contest)
