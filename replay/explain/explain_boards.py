@@ -24,6 +24,7 @@ from forecast_ledger.projections.scores.question_groups import mean_kind
 from forecast_ledger.projections.scores.scored_questions import lower_is_better
 from forecast_ledger.projections.studies.difficulty import CONTEST
 from forecast_ledger.projections.tables.catalogue import Projections
+from forecast_ledger.projections.tables.schemas import SETTLING
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, read_log, rounded_parts
 from forecast_ledger.replay.reading.board_notes import ids_of, says_ids, says_present_id, seal_notes, subsequent_events
 from forecast_ledger.replay.reading.descriptions import (
@@ -38,7 +39,6 @@ from forecast_ledger.replay.reading.log import Log, find_contest
 NEIGHBOURS = 3  # rows on either side of a rank
 SUBSEQUENT = ["log_position", "after", "says"]  # of an event after a seal
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
-_SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
 
 def take(source: Log, contest: str, participant: str) -> Explanation:
@@ -63,7 +63,7 @@ def take(source: Log, contest: str, participant: str) -> Explanation:
         parts.append(row | {"contribution": contribution, "points": point, "of_coverage": share})
     numerator = participant_row.score * common
     number = {
-        **number_key("take", contest, participant_row),
+        **number_key("take", contest, participant),
         "take": None if participant_row.take is None else leaderboard.published_take(participant_row.take),
         "total": nine(participant_row.score),
         "coverage": nine(participant_row.coverage),
@@ -116,7 +116,7 @@ def prize(source: Log, contest: str, participant: str) -> Explanation:
     )
     payment = opened.paid.get(participant)
     number = {
-        **number_key("prize", contest, participant_row),
+        **number_key("prize", contest, participant),
         "prize": mine["prize"],
         "share": mine["share"],
         **({} if Fraction(mine["prize"]) else {"because": why_nothing(opened, participant_row, worth)}),
@@ -163,9 +163,9 @@ def rank(source: Log, contest: str, participant: str) -> Explanation:
         return _rank_by_profit(reading, contest, participant)
     projections, participant_row = board_row(reading, contest, participant)
     rules, board = opened.opened.rules, projections.board(contest)
-    by_take = rules.rank_by == "take"
+    by_take, index = rules.rank_by == "take", board.index(participant_row)
     number = {
-        **number_key("rank", contest, participant_row),
+        **number_key("rank", contest, participant),
         "rank": participant_row.rank,
         "of": sum(row.rank is not None for row in board),
         "ranked_by": rules.rank_by,
@@ -181,7 +181,7 @@ def rank(source: Log, contest: str, participant: str) -> Explanation:
             "ahead_by": _difference(row, participant_row, by_take=by_take),
             "excluded": row.excluded,
         }
-        for row in _around(board, board.index(participant_row))
+        for row in board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
     ]
     return explanation(reading, opened, number, parts, describe_board(rules))
 
@@ -217,9 +217,7 @@ def balance(source: Log, contest: str, participant: str) -> Explanation:
         columns = {name: row[name] for name in ("log_position", "at", "movement", "question", "position")}
         parts.append(columns | {"amount": row["amount"], "balance": row["balance"]} | details)
     number = {
-        "explained": "balance",
-        "contest": contest,
-        "participant": participant,
+        **number_key("balance", contest, participant),
         "balance": money(account.cash),
         "movements": len(parts),
         "deposits": money(account.deposits),
@@ -238,12 +236,11 @@ def read_contest(source: Log, contest: str, participant: str) -> LogReading:
 
 def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReading:
     """Read a log, and select the events that belong to a contest, of participants only those with these ids."""
+    always = (*SETTLING, events.ParticipantRenamed)
 
     def select(event: Any) -> bool:
         """Return whether an event can change the boards of the contest: those of its participants, and answers."""
-        if isinstance(event, _SETTLING):
-            return True
-        if isinstance(event, events.ParticipantRenamed):
+        if isinstance(event, always):
             return True
         is_of_participants = not hasattr(event, "participant") or event.participant in names
         return getattr(event, "contest", None) == contest and is_of_participants
@@ -254,7 +251,7 @@ def _read_contest(source: Log, contest: str, names: Collection[str]) -> LogReadi
     selected = [
         recorded
         for recorded in reading.selected
-        if (not isinstance(recorded.event, _SETTLING) or codes[recorded.event.question] in opened.entries)
+        if (not isinstance(recorded.event, SETTLING) or codes[recorded.event.question] in opened.entries)
         and (not isinstance(recorded.event, events.ParticipantRenamed) or recorded.event.participant in names)
     ]
     return reading._replace(selected=selected)
@@ -362,11 +359,6 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     return [weight / over for weight in weights]
 
 
-def _around(board: list[BoardRow], index: int) -> list[BoardRow]:
-    """Return the neighbours on a board, ranked or not."""
-    return board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
-
-
 def _worth(row: BoardRow, *, by_take: bool) -> str | None:
     if by_take:
         return None if row.take is None else leaderboard.published_take(row.take)
@@ -392,9 +384,7 @@ def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Expl
     [index] = [i for i, row in enumerate(board) if row["participant"] == participant]
     participant_row = board[index]
     number = {
-        "explained": "rank",
-        "contest": contest,
-        "participant": participant,
+        **number_key("rank", contest, participant),
         "rank": participant_row["rank"],
         "of": len(board),
         "ranked_by": "profit",
@@ -432,23 +422,20 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
     return max(
         earlier.position
         for earlier in selected
-        if isinstance(earlier.event, _SETTLING)
+        if isinstance(earlier.event, SETTLING)
         and earlier.event.question == event.question
         and earlier.position < recorded.position
     )
 
 
-def number_key(kind: str, contest: str, row: BoardRow) -> dict[str, Any]:
-    """Return the fields that name an explained number of a row of a board."""
-    return {"explained": kind, "contest": contest, "participant": row.participant}
+def number_key(kind: str, contest: str, participant: str) -> dict[str, Any]:
+    """Return the fields that name an explained number of a participant."""
+    return {"explained": kind, "contest": contest, "participant": participant}
 
 
 def nine(number: Fraction) -> str:
     """Return a number with nine decimals, rounded half-even once."""
     return format_fixed(round_to_points(number), POINTS, least=9)
-
-
-__all__ = ["balance", "prize", "rank", "take"]
 
 
 _WORDS = "the weighted mean of score - effect, where the effects of the questions are fitted by least squares"
@@ -464,7 +451,7 @@ def adjusted(source: Log, contest: str, participant: str) -> Explanation:
     too long).
     """
     reading = read_contest(source, contest, participant)
-    projections, participant_row = board_row(reading, contest, participant)
+    projections, _ = board_row(reading, contest, participant)
 
     def rows(table: str) -> list[dict[str, str]]:
         rows_of_contest = (
@@ -493,5 +480,5 @@ def adjusted(source: Log, contest: str, participant: str) -> Explanation:
         }
         for question, score in scores.items()
     ]
-    described = {**number_key("adjusted", contest, participant_row), **adjusted_row}
+    described = {**number_key("adjusted", contest, participant), **adjusted_row}
     return explanation(reading, opened, described, parts, _WORDS)

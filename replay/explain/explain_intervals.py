@@ -76,7 +76,7 @@ def interval(source: Log, contest: str, participant: str) -> Explanation:
         for index, part in _parts(scored, rules.clusters, units, scores, shown)
     ]
     described = {
-        **number_key("interval", contest, participant_row),
+        **number_key("interval", contest, participant),
         "score": nine(participant_row.score),
         **_described("score", score, lambda value: nine(Fraction(value, POINTS))),
         **_described("prize", prize, money),
@@ -110,7 +110,7 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
     no question in common), out_of_range.
     """
     reading = read_contest(source, contest, participant)
-    projections, participant_row = board_row(reading, contest, participant)
+    projections, _ = board_row(reading, contest, participant)
     board_row(reading, contest, other)
     names = (participant, other)
     table = projections.as_table("pairwise", pairwise_values(projections, contest, only=names))
@@ -136,7 +136,7 @@ def pair(source: Log, contest: str, participant: str, other: str) -> Explanation
     del pair_row["p_adjusted"]  # it depends on all pairs
     pair_row |= _power(opened.opened.rules, scored, scores[first], scores[second])
     described = {
-        **number_key("pair", contest, participant_row),
+        **number_key("pair", contest, participant),
         **pair_row,
         "digest": projections.scored_digest(contest),
     }

@@ -30,10 +30,8 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.scored_questions import Answer, Questions, kernel_of, members, scored_questions
 from forecast_ledger.projections.tables.catalogue import Projections
 from forecast_ledger.replay.reading.board_notes import (
-    changed_answers,
+    changed_since,
     ids_of,
-    renamed_since,
-    restated_since,
     says_ids,
     says_present_id,
     unsealed,
@@ -197,18 +195,15 @@ def _since(projections: Projections, contest: str, participant: str, score: str)
     """Say if the answer or forecasts changed after the contest was sealed, and what the score would be now."""
     facts = projections.facts
     sealed = facts.contests[contest]
-    changed, restated = changed_answers(facts, sealed), restated_since(facts, sealed)
-    renamed = renamed_since(facts, sealed)
-    if not changed and not restated and not renamed:
+    changed, restated, renamed = since = changed_since(facts, sealed)
+    if not any(since):
         return ()
     now = next(unsealed(projections, contest).table("scores").only("participant", participant).rows(), None)
     told = "there would be no score" if now is None else f"score {now['score']} for {score}"
     words = [f"the answer changed after {contest} was sealed: {each.words(facts)}" for each in changed]
     words += [f"forecasts were restated after {contest} was sealed: {', '.join(restated)}"] if restated else []
     words += [f"ids of participants changed after {contest} was sealed: {', '.join(renamed)}"] if renamed else []
-    kinds = ["answer"] * bool(changed) + ["forecasts"] * bool(restated) + ["ids"] * bool(renamed)
-    what = " and ".join(kinds)
-    return (*words, f"with the {what} of now, if {contest} were not sealed: {told}")
+    return (*words, f"with the {since.what('answer')} of now, if {contest} were not sealed: {told}")
 
 
 def _outcome(answer: Answer) -> str:

@@ -50,11 +50,11 @@ from forecast_ledger.replay.reading.board_notes import (
     Subsequent,
     changed_answers,
     changed_rows,
+    changed_since,
     present_id,
     seal_notes,
     sentences,
     subsequent_events,
-    what_changed,
 )
 from forecast_ledger.replay.reading.descriptions import money
 from forecast_ledger.replay.reading.event_text import event_type, sentence
@@ -142,7 +142,7 @@ def working_paper(
         facts, findings = collect(log, position, late, contest)
         season = Replay(verification.head, Projections(facts))
         names = sorted(facts.contests) if contest is None else [contest]
-        changed = {name: what for name in names if (what := what_changed(facts, facts.contests[name]))}
+        changed = {name: what for name in names if (what := changed_since(facts, facts.contests[name]).what())}
         answers = (answer for name in changed for answer in changed_answers(facts, facts.contests[name]))
         sealed = {answer.first.position for answer in answers}
         corrected = _followed(findings.corrections, sealed)

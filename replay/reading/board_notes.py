@@ -60,11 +60,6 @@ def present_id(facts: Facts, participant: str, as_of: int) -> tuple[str, int]:
     return now, since
 
 
-def renamed_since(facts: Facts, contest: Contest) -> list[str]:
-    """Say which participants of a sealed contest have other ids since, in log order, with log positions."""
-    return [f"{words} (#{position})" for position, words in _renamed(facts, contest).items()]
-
-
 def _renamed(facts: Facts, contest: Contest) -> dict[int, str]:
     """Return which participants of a sealed contest have other ids since, in words by log position."""
     if contest.sealed is None or not facts.renames or facts.renames[-1].position <= contest.sealed.position:
@@ -160,11 +155,6 @@ def changed_answers(facts: Facts, contest: Contest) -> list[ChangedAnswer]:
     ]
 
 
-def restated_since(facts: Facts, contest: Contest) -> list[str]:
-    """Say whose forecasts on questions of a sealed board were restated since, in log order, with log positions."""
-    return [f"{words} (#{position})" for position, words in _restated(facts, contest).items()]
-
-
 def _restated(facts: Facts, contest: Contest) -> dict[int, str]:
     """Return whose forecasts on questions of a sealed board were restated since, in words by log position."""
     if contest.sealed is None:
@@ -230,14 +220,23 @@ def _answered(facts: Facts, answer: Settlement) -> str:
     return f"the answer is {'revoked' if not answer.settles else words}" if words != "annulled" else words
 
 
-def what_changed(facts: Facts, contest: Contest) -> str:
-    """Return what a sealed board rests on and changed since: answers, forecasts or ids; "" if nothing did."""
-    kinds: dict[str, Sequence[object]] = {
-        "answers": changed_answers(facts, contest),
-        "forecasts": restated_since(facts, contest),
-        "ids": renamed_since(facts, contest),
-    }
-    return " and ".join(kind for kind, changed in kinds.items() if changed)
+class Changed(NamedTuple):
+    """What a sealed board rests on and changed since: answers; forecasts and ids in words, with log positions."""
+
+    answers: list[ChangedAnswer]
+    restated: list[str]
+    renamed: list[str]
+
+    def what(self, answers: str = "answers") -> str:
+        """Return which of them changed, "" if none did. answers: the word for these."""
+        return " and ".join(kind for kind, each in zip((answers, "forecasts", "ids"), self, strict=True) if each)
+
+
+def changed_since(facts: Facts, contest: Contest) -> Changed:
+    """Return what a sealed board rests on and changed since, in log order; nothing of one that is not sealed."""
+    both = _restated(facts, contest), _renamed(facts, contest)
+    restated, renamed = ([f"{words} (#{position})" for position, words in each.items()] for each in both)
+    return Changed(changed_answers(facts, contest), restated, renamed)
 
 
 def counted_answers(facts: Facts, contest: Contest) -> dict[str, str]:
@@ -274,11 +273,9 @@ def seal_notes(projections: Projections, name: str, participant: str | None = No
     Nothing if nothing changed. participant: only the row of this one.
     """
     facts, contest = projections.facts, projections.facts.contests[name]
-    what = what_changed(facts, contest)
-    if not what or contest.sealed is None:
+    changed, restated, renamed = since = changed_since(facts, contest)
+    if contest.sealed is None or not any(since):
         return []
-    changed, restated = changed_answers(facts, contest), restated_since(facts, contest)
-    renamed = renamed_since(facts, contest)
     which = "an answer that changed since" if len(changed) == 1 else f"{len(changed):,} answers that changed since"
     rests = [f"{which}: {_some([each.words(facts) for each in changed])}"] if changed else []
     rests += [f"forecasts that were restated since: {_some(restated)}"] if restated else []
@@ -289,7 +286,7 @@ def seal_notes(projections: Projections, name: str, participant: str | None = No
     rows = [each for each in changed_rows(projections, name) if participant in {None, each.participant}]
     seen = "" if participant is None else f" for {participant}"
     words = _some([each.words() for each in rows]) if rows else f"rank, prize and score would be the same{seen}"
-    notes.append(f"with the {what} of now, if {name} were not sealed: {words}")
+    notes.append(f"with the {since.what()} of now, if {name} were not sealed: {words}")
     if name in projections.traded:
         notes.append(f"accounts in {name} stay as they were settled")
     see = f"forecast-ledger what-if LOG --unsealed --contest {quote(name)} --show leaderboard"
@@ -299,11 +296,8 @@ def seal_notes(projections: Projections, name: str, participant: str | None = No
 def every_seal_note(projections: Projections, names: Collection[str] | None = None) -> list[str]:
     """Say of contests, by default all of them, what `seal_notes` says; of more than a few, only which they are."""
     contests = projections.facts.contests
-    changed = [
-        name
-        for name in (sorted(contests) if names is None else names)
-        if what_changed(projections.facts, contests[name])
-    ]
+    every = sorted(contests) if names is None else names
+    changed = [name for name in every if any(changed_since(projections.facts, contests[name]))]
     if len(changed) <= MOST_SEALED:
         return [note for name in changed for note in seal_notes(projections, name)]
     told = f"{len(changed):,} contests were sealed with answers, forecasts or ids that changed since: "

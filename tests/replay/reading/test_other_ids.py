@@ -11,9 +11,9 @@ from forecast_ledger.ledger.model.events import PrizePaid
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.replay.reading.board_notes import (
+    changed_since,
     ids_of,
     left_out,
-    renamed_since,
     renames_of,
     says_ids,
     says_present_id,
@@ -172,7 +172,7 @@ def test_enrolments_of_a_sealed_contest_are_of_the_ids_of_now_only_if_it_is_unse
     assert [*sealed.enrolments, *sealed.levels] == ["ada", "ada"]
     now = with_ids_of_now(facts, sealed)
     assert [*now.enrolments, *now.levels] == ["al", "al"]
-    assert renamed_since(facts, sealed) == ["ada is al (#5)"]
+    assert changed_since(facts, sealed).renamed == ["ada is al (#5)"]
 
 
 def test_a_prize_is_paid_to_the_id_that_the_board_has_and_once(tmp_path: Path) -> None:
