@@ -16,7 +16,7 @@ from forecast_ledger.projections.facts.columns import ForecastPage
 from forecast_ledger.replay.reading.log import Cut
 from forecast_ledger.replay.readmodel.stored_model import Positions, StoredModel
 
-_LEFT_OUT = (events.AccountEvent, events.ForecastMade, events.ForecastWithdrawn)
+_FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 
 
 class IndexQuery(NamedTuple):
@@ -27,10 +27,25 @@ class IndexQuery(NamedTuple):
     contest: str
 
 
+def index_key(event: events.Event) -> tuple[str, str] | None:
+    """Return the question and the contest under which the index has an event, both "" if it gives another id.
+
+    None: it is left out, because it is about an account only, or about no question and no contest.
+    """
+    key = getattr(event, "question", ""), getattr(event, "contest", "")
+    has_key = any(key) or isinstance(event, events.ParticipantRenamed)
+    return key if has_key and not isinstance(event, events.AccountEvent) else None
+
+
+def other_digest(reached: Checkpoint) -> Corrupt:
+    """Return the damage that a log has another row where a read model has followed it to."""
+    wrong = f"the read model has digest {reached.digest} for this row, but the log has another"
+    return Corrupt(reached.position, wrong)
+
+
 class NewPositions:
     """The log positions of rows that are not in the index yet, by question and contest.
 
-    Rows about an account only are left out; those of other ids of participants have neither a question nor a contest.
     Those of forecasts are kept as columns until they are asked for.
     """
 
@@ -42,11 +57,8 @@ class NewPositions:
         """Add rows in log order; forecasts among them are taken from the columns. forecasts: the columns of all."""
         self._forecasts += forecasts
         for recorded in rows:
-            event = recorded.event
-            if not isinstance(event, _LEFT_OUT):
-                key = getattr(event, "question", ""), getattr(event, "contest", "")
-                if any(key) or isinstance(event, events.ParticipantRenamed):
-                    self._others.setdefault(key, []).append(recorded.position)
+            if not isinstance(recorded.event, _FORECASTS) and (key := index_key(recorded.event)) is not None:
+                self._others.setdefault(key, []).append(recorded.position)
 
     def by_key(self, questions: Sequence[str]) -> Positions:
         """Return the log positions, rising. questions: ids by code, as in the columns."""
@@ -76,8 +88,7 @@ def indexed_pages(store: StoredLog, query: IndexQuery, cut: Cut) -> Iterator[Seq
     if reached.position:
         [newest] = _rows(store, [reached.position])
         if newest.digest != reached.digest:
-            wrong = f"the read model has digest {reached.digest} for this row, but the log has another"
-            raise Corrupt(reached.position, wrong)
+            raise other_digest(reached)
         last = bisect_left(range(1, newest.position + 1), True, key=lambda position: _after(store, cut, position))
     if last:
         cut.last = Checkpoint(last, _rows(store, [last])[0].digest)

@@ -14,7 +14,6 @@ from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.events import AccountEvent, ParticipantRenamed
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.segments.other_events import other_events
 from forecast_ledger.ledger.storing.instrumentation import Metric, OnMetric
@@ -25,7 +24,7 @@ from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.tables.catalogue import BUILT, CATALOGUE, PartKey, Projections
 from forecast_ledger.replay.reading.log import Cut, Log, OnProgress
-from forecast_ledger.replay.readmodel.log_index import NewPositions
+from forecast_ledger.replay.readmodel.log_index import NewPositions, index_key, other_digest
 from forecast_ledger.replay.readmodel.part_store import (
     LOG_INDEX,
     PARTS,
@@ -302,7 +301,7 @@ class Runner:
                 self._on_progress(end.position)
         self._growing.forget()
         if end.position == old.position and end != old:
-            raise Corrupt(old.position, _wrong(old))
+            raise other_digest(old)
         stopped, self._subscription = self._subscription.stopped, Subscription(self._store, end)
         if stopped:
             self.stop()
@@ -314,7 +313,7 @@ class Runner:
             self._first = page[0].digest
         old = max(reached.position - page[0].position + 1, 0)
         if 0 < old <= len(page) and page[old - 1].digest != reached.digest:
-            raise Corrupt(reached.position, _wrong(reached))
+            raise other_digest(reached)
         for rows, is_new in ((page[:old], False), (page[old:], True)):
             if rows:
                 forecasts = self._growing.add(rows)
@@ -326,10 +325,6 @@ class Runner:
                     self._growing.forget()
         self._recorded_at = page[-1].recorded_at
         self._on_progress(page[-1].position)
-
-
-def _wrong(reached: Checkpoint) -> str:
-    return f"the read model has digest {reached.digest} for this row, but the log has another"
 
 
 # --- Compare a read model with its log: every row of every table, the tracking, the versions and the log index.
@@ -373,15 +368,9 @@ class _Expected:
             if page[0].position == 1:
                 self.first = page[0].digest
             for recorded in page:
-                self._add(recorded)
+                if (key := index_key(recorded.event)) is not None:
+                    self.positions.setdefault(key, []).append(recorded.position)
             yield page
-
-    def _add(self, recorded: Recorded) -> None:
-        """Add a row to the index; rows about an account only are left out."""
-        if not isinstance(recorded.event, AccountEvent):
-            key = getattr(recorded.event, "question", ""), getattr(recorded.event, "contest", "")
-            if any(key) or isinstance(recorded.event, ParticipantRenamed):
-                self.positions.setdefault(key, []).append(recorded.position)
 
     def groups(self) -> Iterator[Group]:
         for key in sorted(self.positions):
@@ -414,8 +403,7 @@ def check_model(followed: Log, location: str) -> ModelCheck:
                 cut.last.position + 1, f"the read model has followed the log up to {tracking.reached.position}"
             )
         if cut.last != tracking.reached:
-            wrong = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
-            raise Corrupt(tracking.reached.position, wrong)
+            raise other_digest(tracking.reached)
         expected = Tracking(followed.name, past.first, cut.last, cut.recorded_at or 0)
         drifts = _drifts(stored, model, Projections(facts), expected, past)
         first = [*islice(drifts, DRIFTS_SHOWN)]
