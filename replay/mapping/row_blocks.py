@@ -82,14 +82,7 @@ class RowBlocks:
 
     def again(self, rows: Sequence[NumberedRow]) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each row."""
-        by_row = read_commands(
-            [self._reader.bound(self._names)],
-            self._names,
-            rows,
-            keep=self._keep,
-            received=_never,
-            left_out=LeftOut(),
-        )
+        by_row = _one_by_one(rows, [self._reader.bound(self._names)], self._names, keep=self._keep)
         return ((location._replace(unit=self._unit), command) for row in by_row for location, command in row.commands)
 
     def with_locations(self, rows: Sequence[NumberedRow], commands: Sequence[AnyCommand]) -> list[ReadCommand]:
@@ -135,13 +128,8 @@ class SentRows:
         )
 
 
-def _never(_: object) -> None:
-    """The time at which a row was received, which is not given."""
-
-
 _BLOCK = 2_000  # rows that are looked at together
 _FORECAST = "submit_forecast"
-_NumberedRow = tuple[int, SourceRecord]  # the first row has number 1
 _Cells = str | tuple[str, ...]  # what a row says beside its forecast
 
 
@@ -168,16 +156,16 @@ class _Run(NamedTuple):
     forecasts: of each row, if a row before it has said everything else; None if they are to be read one by one.
     """
 
-    rows: Sequence[_NumberedRow]
+    rows: Sequence[NumberedRow]
     cells: Sequence[_Cells | None]
     forecasts: ForecastColumns | None
 
 
-def _runs(bound: Sequence[BoundReader], header: list[str], rows: Iterator[_NumberedRow]) -> Iterator[_Run]:
+def _runs(bound: Sequence[BoundReader], header: list[str], rows: Iterator[NumberedRow]) -> Iterator[_Run]:
     [made] = [each for each in bound if each.reader.type == _FORECAST]
     cells_of, seen = _cells_of([each for each in bound if each is not made], header), set[_Cells]()
 
-    def with_cells(row: _NumberedRow) -> tuple[bool, _Cells | None, _NumberedRow]:
+    def with_cells(row: NumberedRow) -> tuple[bool, _Cells | None, NumberedRow]:
         cells = cells_of(row)
         is_said = cells in seen
         if cells is not None:
@@ -224,12 +212,14 @@ def _forecast_location(bound: Sequence[BoundReader]) -> InputLocation:
     return InputLocation(0, _FORECAST, made.columns[0].field_columns)
 
 
-def _one_by_one(rows: Sequence[_NumberedRow], bound: Sequence[BoundReader], header: list[str]) -> Iterator[RowCommands]:
+def _one_by_one(
+    rows: Sequence[NumberedRow], bound: Sequence[BoundReader], header: list[str], *, keep: bool = False
+) -> Iterator[RowCommands]:
     """Return the commands of each row, which has one at least: that of its forecast, or a refusal."""
-    return read_commands(bound, header, rows, keep=False, received=lambda _: None, left_out=LeftOut())
+    return read_commands(bound, header, rows, keep=keep, received=lambda _: None, left_out=LeftOut())
 
 
-def _cells_of(others: Sequence[BoundReader], header: Sequence[str]) -> Callable[[_NumberedRow], _Cells | None]:
+def _cells_of(others: Sequence[BoundReader], header: Sequence[str]) -> Callable[[NumberedRow], _Cells | None]:
     """Return the function that returns what a row says to these readers; rows with the same have the same commands.
 
     It returns None if a row cannot be read, or if one of the readers asks for the number of the row, and applies.
@@ -241,7 +231,7 @@ def _cells_of(others: Sequence[BoundReader], header: Sequence[str]) -> Callable[
         return lambda _: None
     cells_of = itemgetter(*map(header.index, used))
 
-    def read(row: _NumberedRow) -> _Cells | None:
+    def read(row: NumberedRow) -> _Cells | None:
         number, (_, cells, _) = row
         if isinstance(cells, Refused) or len(cells) != len(header):
             return None
@@ -251,7 +241,7 @@ def _cells_of(others: Sequence[BoundReader], header: Sequence[str]) -> Callable[
     return read
 
 
-def _columns(header: Sequence[str], rows: Sequence[_NumberedRow]) -> dict[str, Sequence[str]]:
+def _columns(header: Sequence[str], rows: Sequence[NumberedRow]) -> dict[str, Sequence[str]]:
     """Return the cells of rows by column, with the numbers of the rows."""
     columns = zip(*(cells for _, (_, cells, _) in rows), strict=True)
     return {**dict(zip(header, columns, strict=True)), ROW_NUMBER: [str(number) for number, _ in rows]}
