@@ -330,7 +330,7 @@ FIELD_COLUMNS = ["field", "value", "default", "meaning"]
 def presets() -> Iterator[dict[str, Any]]:
     """Yield each preset: its name, its source, and, as JSON, the fields that differ from their defaults."""
     for name, rules in PRESETS.items():
-        differs = _json(own_fields(rules))
+        differs = json_text(own_fields(rules))
         yield dict(zip(PRESET_COLUMNS, (name, PRESET_SOURCES[name], differs), strict=True))
 
 
@@ -350,8 +350,9 @@ def _rows(prefix: str, whole: Mapping[str, Any], default: Mapping[str, Any]) -> 
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else json_text(value)
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a value as JSON."""
     return msgspec.json.encode(value).decode()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from functools import cache
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model import events as event_types
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.provenance import NAMES, Evidence, Provenance, optional_names
-from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet, limits, own_fields
+from forecast_ledger.ledger.model.rules import RuleSet, limits
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, MICROS, REPLY_FAULTS, Trading
 from forecast_ledger.projections.core.columns import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
@@ -27,7 +27,7 @@ from forecast_ledger.replay.reading.blocks import Block, Code, Entry, Heading, T
 from forecast_ledger.replay.reference import fields, notes
 from forecast_ledger.replay.reference.exit_codes import EXITS
 from forecast_ledger.replay.reference.fields import meaning, name
-from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
+from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, json_text, presets, value_meaning
 from forecast_ledger.replay.reference.schema import OTHERS, Schema, prose, schema, written_numbers
 from forecast_ledger.replay.reference.sources import SOURCES
 from forecast_ledger.replay.scoring.shapes import USUAL
@@ -223,14 +223,12 @@ def refusals() -> tuple[Block, ...]:
 
 def rules() -> tuple[Block, ...]:
     """The presets, the fields of a rule set, and the questions on which sources disagree."""
-    presets = tuple(
-        (f"`{name}`", f"`{_json(own_fields(rules))}`", PRESET_SOURCES[name]) for name, rules in PRESETS.items()
-    )
+    rows = tuple((f"`{row['preset']}`", f"`{row['differs']}`", row["source"]) for row in presets())
     return (
         *notes.RULES,
         Heading("Presets"),
         *notes.PRESETS,
-        Table(("preset", "rule set, where it is not the default", "source"), presets),
+        Table(("preset", "rule set, where it is not the default", "source"), rows),
         *_fields(RuleSet, "field of a rule set"),
         Heading("Where sources disagree"),
         notes.READINGS,
@@ -457,7 +455,7 @@ def _limits(kind: type[RuleSet | Trading], field: str) -> str:
 
 
 def _field(field: str, part: Schema, sort: str, limits: str) -> Entry:
-    default = f" Default: `{_json(part['default'])}`." if "default" in part else ""
+    default = f" Default: `{json_text(part['default'])}`." if "default" in part else ""
     values = part.get("enum") or part.get("items", {}).get("enum", ())
     meanings = {value: value_meaning(field, value) for value in values}
     rows = tuple((f"`{value}`", meanings[value]) for value in sorted(values, key=_order(meanings)))
@@ -469,10 +467,6 @@ def _order(meanings: dict[str, str]) -> Callable[[str], int]:
     """Return a sort key for values: the order of the table of values, then that of the kernels."""
     order = [*VALUES.values(), *(value_meaning("kernel", name) for name in KERNELS)]
     return lambda value: order.index(meanings[value])
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _rows(table: dict[str, str]) -> tuple[tuple[str, str], ...]:
