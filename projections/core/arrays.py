@@ -89,11 +89,10 @@ class Codes:
         """
         known = self._of_bytes
         try:
-            codes = [known[text] for text in texts]
+            return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
         except KeyError:
             known |= {text: code_of(text.decode()) for text in dict.fromkeys(texts) if text not in known}
-            codes = [known[text] for text in texts]
-        return int64_array(codes)
+            return self.of_bytes(texts, code_of)
 
     @property
     def labels(self) -> list[str]:
