@@ -1,7 +1,7 @@
 """What a caller settles of what a table leaves open, and the rule sets by which it can be scored."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import listed
@@ -57,6 +57,10 @@ class Ambiguous(Refused):
     def __init__(self, field: str, value: str | None, detail: str, *, remedy: str, trial: Options) -> None:
         super().__init__("ambiguous", field, value, detail, remedy=remedy)
         self.trial = trial
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as a refusal, which is all that others need."""
+        return Refused, *super().__reduce__()[1:]
 
 
 _LAST = {"sampling": "spot", "period": "covered", "total": "mean"}  # the last forecast before the close, by question

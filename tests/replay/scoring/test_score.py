@@ -1,6 +1,7 @@
 """`forecast-ledger score`: tables in the shapes that people have, with scores worked out by hand."""
 
 import json
+import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -424,6 +425,16 @@ def test_all_that_is_ambiguous_is_told_at_once(tmp_path: Path) -> None:
     told = [line.removeprefix("forecast-ledger: ") for line in refused(tmp_path, tables).splitlines()]
     assert [line.split(":")[1] for line in told] == [" time", " forecast = '80'", " outcome", " closes"]
     assert [line.startswith("also ") for line in told] == [False, True, True, True]
+
+
+def test_a_refusal_of_a_table_can_be_pickled() -> None:
+    """With its notes, as every error of the project."""
+    rows = [{"question": "rain", "user": "ada", "model": "m", "p": "80", "outcome": "1"}]
+    with pytest.raises(Refused) as refused:
+        plan(table_of_rows(rows, "f"), None, Options())
+    back = pickle.loads(pickle.dumps(refused.value))  # noqa: S301 - our own bytes
+    assert (str(back), back.__notes__) == (str(refused.value), refused.value.__notes__)
+    assert back.__notes__[0].startswith("also ambiguous: p = '80': f, row 1: more than 1")
 
 
 def test_what_was_recognised_is_said_column_by_column(tmp_path: Path) -> None:
