@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -16,6 +17,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 from tests.support.logs import written
 from tests.support.processes import Command
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -27,6 +29,14 @@ def location(tmp_path: Path) -> str:
 def filled(location: str, name: str = "main") -> str:
     """Open four questions, one event each."""
     return written(location, [opened(f"q{number}") for number in range(4)], name)
+
+
+def cursor(location: str) -> tuple[int, int]:
+    """The log position of the only cursor in a file, and until when it is held, µs; both are 0 if there is none."""
+    with closing(sqlite3.connect(location)) as connection, suppress(sqlite3.OperationalError):
+        for position, held_until in connection.execute("SELECT position, held_until FROM ledger_cursors"):
+            return position, held_until
+    return 0, 0
 
 
 def heard(ledger: Ledger, count: int, name: str = "mailer", after: int = 0) -> list[int]:
@@ -106,17 +116,21 @@ def losing(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -
 
 
 def test_a_loop_that_waits_for_events_keeps_its_cursor(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives signs, so that another does not take over after the time without one."""
-    monkeypatch.setattr(consumer, "HELD", 500_000)
-    monkeypatch.setattr(consumer, "SIGN", 0.1)
+    """It gives signs, each of which holds the cursor for longer, and another that tries to take it does not get it."""
+    monkeypatch.setattr(consumer, "SIGN", 0.05)
     monkeypatch.setattr(consumer, "TRY", 0.05)
+
+    def is_held_longer(than: int) -> bool:
+        return cursor(location)[1] > than
+
     with Ledger.open(location) as one, Ledger.open(location) as two:
         got: list[int] = []
         threads = [Thread(target=lambda each=each: got.extend(heard(each, 5))) for each in (one, two)]
         threads[0].start()
-        time.sleep(0.3)
+        wait_until(lambda: cursor(location)[0] == 4)
         threads[1].start()
-        time.sleep(0.8)
+        for _ in range(3):
+            wait_until(partial(is_held_longer, cursor(location)[1]))
         one.handle(opened("q4"), "c4")
         threads[0].join(10)
         assert got == [1, 2, 3, 4, 5]
@@ -136,8 +150,11 @@ with Ledger.open(sys.argv[1]) as ledger:
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(location: str, busy: bool) -> None:
+def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(
+    location: str, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether its loop handles an event or waits for one: it ends, and another reader has the cursor at once."""
+    monkeypatch.setattr(consumer, "TRY", 20.0)
     heard_of, closed, raised = SimpleQueue[int](), Event(), list[Exception]()
     ledger = Ledger.open(location)
 
@@ -155,7 +172,7 @@ def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(location: str, b
     while heard_of.get(timeout=10) < (2 if busy else 4):
         pass
     if not busy:
-        time.sleep(0.1)  # the cursor moves behind the last event
+        wait_until(lambda: cursor(location)[0] == 4)
     ledger.close()
     closed.set()
     looping.join(10)
