@@ -127,11 +127,17 @@ class SegmentRows(Rows):
         self._bound = self.newest()
 
     def select(self, after: int, limit: int) -> Page:
-        """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
+        """See `Rows`. Raises Corrupt: a file of a segment is damaged, and no row is before it."""
         rows: list[bytes] = []
         first = max(after, 0) + 1
         while len(rows) < limit and first + len(rows) <= self.newest():
-            rows += self._rows_from(first + len(rows), limit - len(rows))
+            try:
+                rows += self._rows_from(first + len(rows), limit - len(rows))
+            except Corrupt:
+                self._forget_page()  # what follows it ends with the error
+                if not rows:
+                    raise
+                break
         return [*enumerate(rows, first)]
 
     def _rows_from(self, position: int, limit: int) -> list[bytes]:

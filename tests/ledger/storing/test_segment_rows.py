@@ -35,7 +35,8 @@ from forecast_ledger.ledger.storing import segment_rows
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.audit.verify import run_checks, verify
+from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from tests.support.effort import times
 from tests.support.exports import export_log
@@ -175,6 +176,21 @@ def test_every_changed_byte_of_a_file_is_found(tmp_path: Path, story: str) -> No
             assert isinstance(found.value, Corrupt)
             assert found.value.position == int(name[:12])  # the first row that the file can concern
         shutil.rmtree(folder)
+
+
+def test_rows_before_a_damaged_segment_are_read(path: str, tmp_path: Path) -> None:
+    """Also those on the same page as the damage, which each further reading of its rows finds again."""
+    folder = copied(path, tmp_path / "segments")
+    second = read_manifest(folder).segments[1]
+    (folder / second.others.name).write_bytes(b"")
+    every, store = rows(path), StoredLog.open(folder, "main", read_only=True)
+    assert store.read(0, 100) == every[: second.first - 1]
+    for _ in range(2):
+        with pytest.raises(Corrupt) as damage:
+            store.read(second.first - 1)
+        assert damage.value.position == second.first
+    assert store.read(3, 2) == every[3:5]
+    assert run_checks(Log(folder)).head.position == second.first - 1
 
 
 def test_a_changed_price_is_found_where_it_is(tmp_path: Path) -> None:
