@@ -43,8 +43,8 @@ def normal_mixture(time: Fraction, alpha: Fraction, optimal: int = OPTIMAL) -> D
     Decimal('30.35209')
     """
     rho = _rho(alpha, optimal)
-    inside = _plus(to_decimal(time, WIDE), rho)
-    logarithms = _plus(WIDE.ln(WIDE.divide(inside, rho)), WIDE.multiply(_TWO, _log_of_inverse(alpha)))
+    inside = WIDE.add(to_decimal(time, WIDE), rho)
+    logarithms = WIDE.add(WIDE.ln(WIDE.divide(inside, rho)), WIDE.multiply(_TWO, _log_of_inverse(alpha)))
     return WIDE.sqrt(WIDE.multiply(inside, logarithms))
 
 
@@ -194,11 +194,7 @@ def _log_of_inverse(alpha: Fraction) -> Decimal:
 @cache
 def _rho(alpha: Fraction, optimal: int) -> Decimal:
     doubled = WIDE.multiply(_TWO, _log_of_inverse(alpha))
-    return WIDE.divide(Decimal(optimal), _plus(doubled, WIDE.ln(_plus(Decimal(1), doubled))))
-
-
-def _plus(one: Decimal, other: Decimal) -> Decimal:
-    return WIDE.add(one, other)
+    return WIDE.divide(Decimal(optimal), WIDE.add(doubled, WIDE.ln(WIDE.add(Decimal(1), doubled))))
 
 
 class Bounded(NamedTuple):

@@ -1,6 +1,6 @@
 """The results that tables are built from; each is computed from one set of facts on first use."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sum_group,
 )
 from forecast_ledger.projections.boards.prizes import Prize, Shares
-from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.columns import Values
 from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts, Forecasts, Intervals, intervals
@@ -353,3 +353,8 @@ def contests_with(analysis: Analysis, fits: Callable[[RuleSet], bool]) -> list[s
     """Return the ids of the contests whose rule set fits, in order."""
     rules = ((names, analysis.facts.contests[names[0]].opened.rules) for names in analysis.by_rules)
     return sorted(name for names, each in rules if fits(each) for name in names)
+
+
+def codes_of(analysis: Analysis, contests: Sequence[str]) -> Int64Array:
+    """Return the index of each of some contests in the order of ids."""
+    return int64_array([analysis.contest_codes[name] for name in contests])

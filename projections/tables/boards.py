@@ -30,7 +30,7 @@ from forecast_ledger.projections.studies.baselines import baseline_differences
 from forecast_ledger.projections.studies.intervals import Interval, board_rows
 from forecast_ledger.projections.studies.pairs import Pair, pairs
 from forecast_ledger.projections.studies.rank_sets import board_marginal_sets
-from forecast_ledger.projections.tables.analysis import Analysis, contests_with
+from forecast_ledger.projections.tables.analysis import Analysis, codes_of, contests_with
 from forecast_ledger.projections.tables.schemas import DRAWN, SAMPLED, SCORED, Projection, schema
 
 _LEADERBOARD = schema("""
@@ -99,10 +99,7 @@ def _in_order(
     joined = [join_values([part[each.name] for _, part in parts]) for each in columns]
     if len(parts) == 1:
         return joined
-    codes = (
-        int64_array([analysis.contest_codes[name] for name in boards.names])[boards.contest] for boards, _ in parts
-    )
-    order = stable_order(np.concatenate([*codes]))
+    order = stable_order(np.concatenate([codes_of(analysis, boards.names)[boards.contest] for boards, _ in parts]))
     return [take_rows(values, order) for values in joined]
 
 

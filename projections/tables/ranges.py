@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY, WEIGHT
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.boards.score_sums import counted, joined_sums
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.columns import (
     POINTS,
     Ids,
@@ -33,7 +33,7 @@ from forecast_ledger.projections.studies.ranges import (
     interval_scores,
     pit_counts,
 )
-from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.analysis import Analysis, codes_of
 from forecast_ledger.projections.tables.schemas import ANSWERED, Projection, schema
 
 _Column = Int64Array | WideInt | list[Any]
@@ -71,7 +71,7 @@ def wis_parts_values(analysis: Analysis) -> list[Values]:
     ]
     for group in analysis.scored_groups:
         if group.rules.quantile_kernel == "pinball":
-            contests = int64_array([analysis.contest_codes[name] for name in group.names])
+            contests = codes_of(analysis, group.names)
             for parts in interval_scores(analysis.facts, group.contests, group.questions, analysis.chunk):
                 codes.append(contests[group.questions.contest[parts.whole.question]])
                 columns.append(_columns(group, parts))

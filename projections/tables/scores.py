@@ -39,7 +39,7 @@ from forecast_ledger.projections.studies.difficulty import (
     scored_cells,
 )
 from forecast_ledger.projections.studies.reviews import review_ends, reviews
-from forecast_ledger.projections.tables.analysis import Analysis
+from forecast_ledger.projections.tables.analysis import Analysis, codes_of
 from forecast_ledger.projections.tables.schemas import ANSWERED, DRAWN, SCORED, Projection, schema
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
@@ -78,7 +78,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
         for first, terms in known[number] if known else _terms(analysis, group, owner):
             rows = time_weighted.score_parts(first, terms, group.contests[0])
-            codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
+            codes.append(codes_of(analysis, group.names)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
             contributions.append(_contributions(questions, rows.question, rows.earned))
             term += [
@@ -182,7 +182,7 @@ def scores_values(analysis: Analysis) -> list[Values]:
         questions, rows = group.questions, group.rows
         score = time_weighted.points(group.rules, questions, rows)
         share = time_weighted.coverages(questions, rows)
-        codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
+        codes.append(codes_of(analysis, group.names)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
             rows.participant,
@@ -199,11 +199,6 @@ def scores_values(analysis: Analysis) -> list[Values]:
         Ids(np.asarray(participant), totals.score_labels(facts)),
         *numbers,
     ]
-
-
-def _contest_codes(analysis: Analysis, group: ScoredGroup) -> Int64Array:
-    """Return the codes of the contests of a group."""
-    return int64_array([analysis.contest_codes[name] for name in group.names])
 
 
 def _contributions(questions: Questions, question: Int64Array, earned: WideInt) -> WideInt:
