@@ -1,7 +1,7 @@
 """Batches of commands, each read once and decided against the state after the one before it, and their receipts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple, cast
@@ -403,8 +403,9 @@ class Batch:
             event=event,
         )
         row, self.digest = log.seal(recorded)
+        log.read_back(row, position)
         if self.rows and self.rows[-1].type == TAGS[type(event)] and self.rows[-1].fields is None:
-            self.rows[-1].rows.append(row)
+            cast("list[bytes]", self.rows[-1].rows).append(row)
         else:
             self.rows.append(NewRows(position, TAGS[type(event)], [row]))
         self._write(evolve(event, self.state, position))
@@ -426,8 +427,11 @@ class Batch:
         numbers = {at - begin: each for at, each in recorded_numbers.items()} if begin else recorded_numbers
         events = log.with_numbers(new.event, numbers) if numbers else new.event
         commands, before = zip(new.id, new.fingerprint, strict=True), Checkpoint(self.position, self.digest)
-        rows, digest = log.seal_texts(before, self.recorded_at, commands, events)
-        span = range(self.position + 1, self.position + len(rows) + 1)
+        sealing = log.seal_texts(before, self.recorded_at, commands, events)
+        first = next(sealing)
+        log.read_back(first, self.position + 1)
+        rows: Iterable[str] = chain([first], self._sealed(sealing))
+        span = range(self.position + 1, self.position + len(new_ids) + 1)
         fields = ForecastFields(
             recorded_at=self.recorded_at,
             command_ids=new_ids,
@@ -438,15 +442,19 @@ class Batch:
             units=new.units,
             measured=numbers,
         )
-        self.rows.append(NewRows(self.position + 1, _FORECAST, rows, fields))
-        self.position, self.digest = self.position + len(rows), digest
-        self._is_whole = len(rows) == len(ids)
+        self.rows.append(NewRows(self.position + 1, _FORECAST, rows if end is None else [*rows], fields))
+        self.position += len(span)
+        self._is_whole = len(span) == len(ids)
         if self._hashed is None or not self._is_whole:
             self._new += new_ids
             recorded = map(RecordedCommand, new.fingerprint, span, span)
             self.commands.recent.update(zip(new_ids, recorded, strict=True))
         outcomes += map(Receipt, new_ids, span, span)
         return end
+
+    def _sealed(self, rows: Generator[str, None, str]) -> Iterator[str]:
+        """Yield rows that are made one by one while they are recorded: they are then still in a processor's caches."""
+        self.digest = yield from rows
 
     def _accept_quick(
         self, quick: QuickForecasts, remaining: _Remaining, begin: int, numbers: dict[int, tuple[str, Sequence[int]]]
@@ -465,9 +473,9 @@ class Batch:
                 return begin + len(lasts)
             if (of := taking.get(question)) is None:
                 of = taking[question] = self._taking(question)
-            closes_at, standing, taken = of
+            standing, taken = of.standing, of.numbers
             last = standing.get(participant)
-            if at >= closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
+            if at >= of.closes_at or (last is not None and at < (last if isinstance(last, int) else last[0])):
                 return begin + len(lasts)
             if taken is not None or measures is not None:
                 if taken is None or measures is None or (units := taken.units(measures)) is None:
@@ -493,7 +501,7 @@ class Batch:
             table[key] = value
 
 
-class _Taking(NamedTuple):
+class _Taking(Struct, frozen=True, gc=False):  # else a batch on many questions makes the garbage collector run
     """Until when a question takes forecasts, µs, what stands on it, and which numbers, if no probability."""
 
     closes_at: int

@@ -9,9 +9,9 @@ bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
 from binascii import hexlify
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from hashlib import sha256
-from typing import Annotated, Any, AnyStr, NamedTuple
+from typing import Annotated, Any, AnyStr, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -130,18 +130,23 @@ class NewRows(NamedTuple):
     """Consecutive rows to append, whose events are of one type.
 
     first: the log position of the first one. rows: their texts, or their bytes in UTF-8. fields: what the rows were
-    made of, if they are forecasts that were made together.
+    made of, if they are forecasts that were made together; these may be made while they are read, once, to the end.
     """
 
     first: int
     type: str
-    rows: list[str | bytes]
+    rows: Iterable[str | bytes]
     fields: ForecastFields | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(cast("Sized", self.rows)) if self.fields is None else len(self.fields.at)
 
     @property
     def last(self) -> int:
         """The log position of the last row."""
-        return self.first + len(self.rows) - 1
+        return self.first + self.size - 1
 
 
 START = Checkpoint(0, GENESIS)
@@ -234,19 +239,18 @@ def stamped(event: str, recorded_at: int) -> str:
 
 def seal_texts(
     after: Checkpoint, recorded_at: int, commands: Iterable[tuple[str, str]], events: Iterable[str]
-) -> tuple[list[str | bytes], str]:
-    """Return the rows that `seal` returns, and the last digest.
+) -> Generator[str, None, str]:
+    """Yield the rows that `seal` returns, and return the last digest.
 
     They are made from the texts of their events. after: the checkpoint before the first row. commands: the id of each,
     as JSON without its quotation marks, and the fingerprint of its content.
     """
-    rows, digest, at = list[str | bytes](), after.digest, f'{_RECORDED_AT}{recorded_at}{NORMAL}{_COMMAND_ID}"'
-    append = rows.append
+    digest, at = after.digest, f'{_RECORDED_AT}{recorded_at}{NORMAL}{_COMMAND_ID}"'
     for position, ((ident, command), event) in enumerate(zip(commands, events, strict=True), after.position + 1):
         body = f'{_POSITION}{position}{at}{ident}"{_COMMAND}{command}{_PREVIOUS}{digest}{EVENT}{event}'
         digest = sha256(body.encode()).hexdigest()  # as in `with_digest`, without its calls
-        append(f"{body}{_DIGEST}{digest}{_END}")
-    return rows, digest
+        yield f"{body}{_DIGEST}{digest}{_END}"
+    return digest
 
 
 def chain_rows(previous: str, heads: Iterable[bytes], ends: Iterable[bytes]) -> tuple[list[bytes], str]:
@@ -435,19 +439,17 @@ def event_text(row: str) -> str:
     return row[row.index(begin) + len(begin) : row.rindex(end)]
 
 
-def read_back(groups: Sequence[NewRows]) -> None:
-    """Read the rows that are to be recorded, as any reader will.
+def read_back(row: str | bytes, position: int) -> None:
+    """Read a row that is to be recorded, as any reader will. Raises Unavailable: this version could not read it again.
 
-    All that were encoded one by one; of those that were made together, of columns that are checked as a whole, the
-    first. Raises Unavailable: this version could not read one of them again.
+    It is for each row that was encoded by itself, and for the first of those that are made of columns, which are
+    checked as a whole.
     """
-    for group in groups:
-        for row in group.rows if group.fields is None else group.rows[:1]:
-            try:
-                _row.decode(row)
-            except UNREADABLE as error:
-                detail = f"a row after log position {group.first - 1} could not be read again, and nothing was recorded"
-                raise Unavailable(f"{detail}: {error}") from None
+    try:
+        _row.decode(row)
+    except UNREADABLE as error:
+        detail = f"the row of log position {position} could not be read again, and nothing was recorded"
+        raise Unavailable(f"{detail}: {error}") from None
 
 
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.core.systems import LOCK_FILE, FolderLock, sync_descriptor, sync_path
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows
+from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields
 from forecast_ledger.ledger.segments.arrow_arrays import integers, pyarrow, row_numbers
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts
 from forecast_ledger.ledger.segments.row_ranges import between
@@ -113,9 +113,12 @@ class Sealing:
         del self._pending[:done]
         return self._written.end.position > self.manifest.end.position
 
-    def add_new(self, groups: Sequence[NewRows]) -> bool:
-        """Add rows as `add` does. Many forecasts that were made together go into columns as they were made."""
-        for first, _, rows, fields in groups:
+    def add_new(self, groups: Sequence[tuple[int, Sequence[str | bytes], ForecastFields | None]]) -> bool:
+        """Add rows as `add` does. Many forecasts that were made together go into columns as they were made.
+
+        groups: of each, `first`, all of `rows` and `fields` of `NewRows`.
+        """
+        for first, rows, fields in groups:
             if fields is None or len(rows) < _MANY:
                 self.add([*map(log.row_bytes, rows)])
                 continue

@@ -212,7 +212,7 @@ class _Turn:
     def insert(self, rows: Sequence[NewRows]) -> None:
         """Insert the rows and commit, in one round trip; see `Transaction`."""
         positions = [position for group in rows for position in range(group.first, group.last + 1)]
-        topics = [group.type for group in rows for _ in group.rows]
+        topics = [group.type for group in rows for _ in range(group.size)]
         states = [row_bytes(row) for group in rows for row in group.rows]
         connection = self._connection
         try:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from itertools import islice
 from typing import Any, cast
 
 from eventsourcing.sqlite import SQLiteConnection
@@ -195,21 +196,22 @@ class _Turn:
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """Insert the rows, many with each statement, and commit; see `Transaction`."""
-        connection, new = self.cursor.connection, sum(len(group.rows) for group in rows)
+        connection, new = self.cursor.connection, sum(group.size for group in rows)
         before = connection.total_changes
         if new >= _MANY:
             self.cursor.execute(f"PRAGMA cache_size = -{_KEPT_OF_MANY}")
         try:
             each: list[tuple[str, int, str, str | bytearray]] = []
             for group in rows:
-                for begin in range(0, len(group.rows), _AT_ONCE):
-                    first, states = group.first + begin, self._states(group.rows[begin : begin + _AT_ONCE])
+                first, rest = group.first, iter(group.rows)
+                while states := self._states([*islice(rest, _AT_ONCE)]):
                     if len(states) == _AT_ONCE and sum(map(len, states)) <= _MOST_AT_ONCE:
                         self.cursor.executemany(_INSERT, each)
                         self.cursor.execute(_INSERT_MANY, (self._name, first, group.type, *states))
                         each = []
                     else:
                         each += [(self._name, at, group.type, state) for at, state in enumerate(states, first)]
+                    first += len(states)
                     if len(each) >= _AT_ONCE:  # each may be long
                         self.cursor.executemany(_INSERT, each)
                         each = []

@@ -379,7 +379,6 @@ class Ledger:
                 )
                 outcomes = batch.decide_all(requests, atomic=atomic)
                 if batch.rows:
-                    log.read_back(batch.rows)
                     turn.append(batch.rows)
         except BaseException:
             if batch is not None:

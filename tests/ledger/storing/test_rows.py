@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from eventsourcing.persistence import ConnectionPoolClosedError
 
-from forecast_ledger.ledger.model.log import NewRows
+from forecast_ledger.ledger.model.log import ForecastFields, NewRows
 from forecast_ledger.ledger.storing.database import Memory, NewRow, Rows, TakenError, grouped
 from forecast_ledger.ledger.storing.sqlite import SQLite
 from forecast_ledger.ledger.storing.stored_log import StoredLog, rows_at
@@ -150,6 +150,23 @@ def test_many_rows_of_one_type_are_stored_in_order(stored: Rows) -> None:
     assert read == [(row.encode() if isinstance(row, str) else row, kind.encode()) for _, kind, row in new]
 
 
+def test_rows_are_made_while_they_are_recorded(stored: Rows) -> None:
+    """Once and to the end, also if the last statement for many rows is full: then comes the digest of the log."""
+    ended = []
+
+    def made(count: int) -> Iterator[str]:
+        yield from map(str, range(count))
+        ended.append(count)
+
+    for first, count in ((6, 256), (262, 3)):
+        none = [""] * count
+        fields = ForecastFields(0, none, none, [0] * count, none, none, [0] * count, {})
+        with stored.turn() as turn:
+            turn.insert([NewRows(first, "made.v1", made(count), fields)])
+    assert ended == [256, 3]
+    assert [row for _, row in stored.select(5, 999)] == [b"%d" % number for number in [*range(256), *range(3)]]
+
+
 def test_one_taken_position_among_many_refuses_all(stored: Rows) -> None:
     """None of many rows is recorded if the position of one is taken."""
     with pytest.raises(TakenError), stored.turn() as turn:
@@ -173,6 +190,7 @@ RULES: list[Callable[[Rows], None]] = [
     test_a_position_that_is_taken_is_not_taken_again,
     test_a_text_is_stored_as_its_bytes,
     test_many_rows_of_one_type_are_stored_in_order,
+    test_rows_are_made_while_they_are_recorded,
     test_one_taken_position_among_many_refuses_all,
     test_a_store_reads_every_implementation_of_rows,
 ]  # the rules that hold on a server too
