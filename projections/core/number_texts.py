@@ -166,10 +166,10 @@ def _width(part: Characters | bytes) -> int:
 
 def _write_digits(characters: Characters, numbers: Any) -> None:
     """Write numbers with as many digits as there are columns, a multiple of a group."""
-    for end in range(characters.shape[1], 0, -_GROUP):
+    groups = characters.view(f"S{_GROUP}")
+    for column in reversed(range(groups.shape[1])):
         numbers, group = _divided(numbers, 10**_GROUP)
-        digits = _numerals(_GROUP).take(group.view(np.int64))
-        characters[:, end - _GROUP : end] = digits.view(np.uint8).reshape(-1, _GROUP)
+        groups[:, column] = _numerals(_GROUP).take(group.view(np.int64))
 
 
 def _remove_zeros(characters: Characters, columns: range) -> BoolArray:
