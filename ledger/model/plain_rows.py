@@ -4,7 +4,7 @@ A row is read so only if it has, field by field, the bytes that this program wri
 is decoded. So whatever is read as columns, the decoder would read, too, and would read the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, overload
 
@@ -43,6 +43,34 @@ _TENS = 10 ** np.arange(_DIGITS + 1)[::-1]
 _BEGINS = (np.arange(_ID) < np.arange(_ID + 1)[:, None]).astype(np.uint8)  # row i: i ones, then zeros
 _PAIRS = ((1, 10), (2, 100), (4, 10**4))  # bytes of a number, and the unit of the one before it
 _QUOTE, _BACKSLASH, _ZERO, _SPACE, _DELETE = b'"\\0 \x7f'
+
+
+class CodedTexts(Sequence[bytes]):
+    """Texts in ASCII, many of them several times: a code for each, shape (n,), and the texts by code.
+
+    >>> texts = CodedTexts([b"bo", b"ada", b"bo"])
+    >>> texts.codes.tolist(), texts.labels, texts[1]
+    ([0, 1, 0], ['bo', 'ada'], b'ada')
+    """
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        known: dict[bytes, int] = {}
+        self.codes = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
+        self.labels = [*map(bytes.decode, known)]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [self.labels[code].encode() for code in self.codes[index].tolist()]
+        return self.labels[int(self.codes[index])].encode()
 
 
 class ForecastRows(NamedTuple):
@@ -158,6 +186,33 @@ def _read(group: Sequence[Sequence[bytes]], before: Checkpoint) -> list[ReadPage
         columns = ForecastRows._make(column[first:last] for column in forecasts)
         read.append(ReadPage(page, columns, events[begin - first : end - last]))
     return read
+
+
+def read_page(rows: Sequence[bytes], before: Checkpoint) -> ReadPage | None:
+    """Return the rows after a checkpoint, checked; None if few of them are plain, or one is damaged."""
+    read = _read([rows], before)
+    return read[0] if read else None
+
+
+def joined_forecasts(pages: Sequence[ForecastRows]) -> ForecastRows:
+    """Return the forecasts of pages as those of one, with coded ids, and without what tells of their commands."""
+
+    def joined(name: str) -> _Integers:
+        return np.concatenate([getattr(each, name) for each in pages])
+
+    return ForecastRows(
+        position=joined("position"),
+        recorded_at=joined("recorded_at"),
+        at=joined("at"),
+        question=CodedTexts(chain.from_iterable(each.question for each in pages)),
+        participant=CodedTexts(chain.from_iterable(each.participant for each in pages)),
+        yes=joined("yes"),
+        no=joined("no"),
+        command_id=np.zeros(0, "S1"),
+        command_at=(none := np.zeros(0, np.int64)),
+        command_end=none,
+        event_at=none,
+    )
 
 
 def scan_rows(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:

@@ -15,9 +15,10 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVE
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
-from forecast_ledger.ledger.model.plain_rows import ForecastRows, ReadPage
+from forecast_ledger.ledger.model.plain_rows import CodedTexts, ForecastRows, ReadPage
 from forecast_ledger.projections.core.arrays import (
     BoolArray,
+    Codes,
     Int64Array,
     compact,
     int64_array,
@@ -133,8 +134,8 @@ def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
     facts.as_of = page[-1].position
     facts.books.clock = max(facts.books.clock, int(made.at.max(initial=0)), *[row.event.at for row in page.others])
     try:
-        question = facts.question_codes.of_bytes(made.question, facts.question_codes.codes.__getitem__)
-        participant = facts.participant_codes.of_bytes(made.participant, facts.participant_codes.add)
+        question = _codes(facts.question_codes, made.question, facts.question_codes.codes.__getitem__)
+        participant = _codes(facts.participant_codes, made.participant, facts.participant_codes.add)
         columns = columns_of_rows(made, question, participant)
         further = [row for row in page.others if type(row.event) in _FORECASTS]
         if further:
@@ -143,6 +144,13 @@ def _file_read_page(facts: Facts, page: ReadPage) -> ForecastPage | None:
     except (KeyError, OverflowError):  # as if none were columns, to name the first fault
         return _columns(facts, [row for row in page if type(row.event) in _FORECASTS])
     return columns
+
+
+def _codes(names: Codes, texts: Sequence[bytes], code_of: Callable[[str], int]) -> Int64Array:
+    """Return the codes of ids, shape (n,). code_of: returns that of an id. Raises KeyError if it does."""
+    if isinstance(texts, CodedTexts):
+        return int64_array([*map(code_of, texts.labels)])[texts.codes]
+    return names.of_bytes(texts, code_of)
 
 
 def columns_of_rows(made: ForecastRows, question: Int64Array, participant: Int64Array) -> ForecastPage:

@@ -1,7 +1,7 @@
 """A log that is read: where it is, up to which cut, and what of it comes from segments."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import date, datetime
 from itertools import chain, tee
 from os import PathLike, fspath
@@ -27,6 +27,7 @@ from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_segments import FRAME_UNREAD, facts_of_segments, frame_of_segments
 from forecast_ledger.replay.engines.log_frame import LogFrame, SealedForecasts
 from forecast_ledger.replay.engines.row_checks import are_intact
+from forecast_ledger.replay.engines.row_pages import read_columns
 
 # A log position, an instant of the ledger's own clock (or a plain date: the end of that day), or the whole log.
 AsOf = int | str | datetime | None
@@ -86,8 +87,8 @@ class Log(NamedTuple):
         """Read the log up to a cut, with its segments if it has any.
 
         without: the columns of segments that are left out; None if each event needs its digest, so that rows are
-        rebuilt. Without those that a frame does not need, forecasts may be given as their counts. side_by_side: rows
-        that are to be checked may be checked in other processes first.
+        rebuilt. Without those that a frame does not need, forecasts may be given as their counts. side_by_side: other
+        processes may read rows, or check them first.
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
@@ -95,8 +96,8 @@ class Log(NamedTuple):
                 located = WithSegments(self.location, trust="rows")
             sealed = located.sealed(store) if located is not None else None
             if located is None or sealed is None:
-                columns = cut.pages(unseal_columns(store.pages()))
-                yield LogParts(iter(()), cut.read(store.pages()), columns=columns)
+                with closing(read_columns(store, fspath(self.location), cut.most if side_by_side else 0)) as columns:
+                    yield LogParts(iter(()), cut.read(store.pages()), columns=cut.pages(columns))
                 return
             unsealed = iter(()) if located.is_whole else sealed.rows_after(store)
             if without is None:
@@ -188,6 +189,11 @@ class Cut:
         self.last = START
         self.on_progress = on_progress
         self.recorded_at: int | None = None  # of the last event
+
+    @property
+    def most(self) -> int | None:
+        """The log position that it is at; None if it is at an instant, or at the end of the log."""
+        return self._position
 
     def reached(self) -> Checkpoint:
         """Return the last event that was read. Raises Refused: the log ends before the cut."""

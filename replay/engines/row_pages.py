@@ -1,0 +1,164 @@
+"""The rows of a long log in a database, read side by side: other processes read and check parts of it as columns.
+
+A process checks a part against the digest that the row before it states; this one compares that with the digest that it
+has reached. A part of which few rows are forecasts of a probability, or of which anything is wrong or in doubt, is read
+here, page by page, which says where the damage is.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, suppress
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, overload
+
+from forecast_ledger.ledger.core import gc_pause
+from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, decode_rows, stated_digest
+from forecast_ledger.ledger.model.plain_rows import (
+    ForecastRows,
+    ReadPage,
+    joined_forecasts,
+    read_page,
+    unseal_columns,
+)
+from forecast_ledger.ledger.storing.forks import can_fork
+from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
+from forecast_ledger.replay.engines.pool import processors, start
+from forecast_ledger.replay.engines.shared_tasks import SharedTasks
+
+MANY = 1 << 15  # rows from which on it is worth forking processes
+PART = 1 << 14  # rows that a process reads at once
+_GROUP = 1 << 12  # rows that are read as columns together: more leave the caches of a processor
+_BYTES = 1 << 20  # of a page of rows; more are no forecasts of a probability
+_ALONE = 8  # parts that follow one another without columns, from which on the rest is read alone
+# What a damaged log can lead to.
+_UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+_store: list[StoredLog] = []  # in a process of the pool
+
+
+class _Part(NamedTuple):
+    """Rows that are right if those up to `before` are.
+
+    forecasts: as `joined_forecasts` gives them. others: the bytes of the other rows. last: those of the last row.
+    """
+
+    before: Checkpoint
+    end: Checkpoint
+    forecasts: ForecastRows
+    others: list[bytes]
+    last: bytes
+
+    def page(self, store: StoredLog) -> ReadPage:
+        """Return it as a page. store: has its rows, which are read again if any but the last is asked for."""
+        rows = _StoredRows(store, self.before.position, self.end.position, self.last)
+        return ReadPage(rows, self.forecasts, decode_rows(self.others))
+
+
+def _read_part(store: StoredLog, after: int, end: int) -> _Part | None:
+    """Read the rows after a log position up to another; None if they are not read as columns."""
+    before = Checkpoint(after, stated_digest(store.read(after - 1, 1)[0])) if after else START
+    reached, others, made, group = before, list[bytes](), list[ForecastRows](), list[bytes]()
+    for rows in _rows_between(store, after, end):
+        group += rows
+        if sum(map(len, rows)) > _BYTES:
+            return None
+        if len(group) < _GROUP and reached.position + len(group) < end:
+            continue
+        if (page := read_page(group, reached)) is None:
+            return None
+        others += [group[row.position - reached.position - 1] for row in page.others]
+        made.append(page.forecasts)
+        reached, last, group = Checkpoint(page[-1].position, page[-1].digest), group[-1], []
+    return _Part(before, reached, joined_forecasts(made), others, last)
+
+
+def _rows_between(store: StoredLog, after: int, end: int) -> Iterator[list[bytes]]:
+    """Yield the rows after a log position up to another, page by page. Raises Corrupt, Unavailable."""
+    while after < end and (rows := store.read(after, min(PAGE, end - after))):
+        yield rows
+        after += len(rows)
+
+
+class _StoredRows(Sequence[bytes]):
+    """Rows of a store after a log position up to another, which are read when one is asked for other than the last."""
+
+    def __init__(self, store: StoredLog, after: int, end: int, last: bytes) -> None:
+        self._read = partial(_rows_between, store, after, end)
+        self._count, self._last, self._rows = end - after, last, list[bytes]()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if index == -1:
+            return self._last
+        if not self._rows:
+            self._rows = [row for page in self._read() for row in page]
+        return self._rows[index]
+
+
+def read_columns(store: StoredLog, location: str, most: int | None = None) -> Generator[Sequence[Recorded], None, None]:
+    """Unseal the pages of a store, as `unseal_columns` does, by every processor if they are many.
+
+    location: of the store. most: a log position; after it, they are read here. Raises Corrupt, Unavailable.
+    """
+    reached, alone = START, 0
+    with closing(_parts(store, location, most)) as parts:
+        for end, part in parts:
+            if part is not None and part.before == reached:
+                yield part.page(store)
+                reached, alone = part.end, 0
+                continue
+            if alone == _ALONE:
+                break
+            alone += 1
+            for page in unseal_columns(_rows_between(store, reached.position, end), reached):
+                yield page
+                reached = Checkpoint(page[-1].position, page[-1].digest)
+    yield from unseal_columns(store.pages(reached.position), reached)
+
+
+def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple[int, _Part | None], None, None]:
+    """Yield where each part of a log ends, and what was read of it; no part if it is read here alone."""
+    others, newest = processors() - 1, 0
+    if others and can_fork():
+        with suppress(LedgerError):  # who reads the rows says what is wrong
+            newest = store.newest()
+    end = newest if most is None else min(newest, most)
+    if end < MANY:
+        return
+    try:
+        pool = start(others, _begin, (location, store.name), may_fork=True)
+    except OSError:  # the system has no more processes
+        return
+    ends = [*range(PART, end, PART), end]
+    with closing(SharedTasks(store, _with_store, pool)) as tasks, suppress(BrokenExecutor, MemoryError):
+        parts = [tasks.submit(_found, *part) for part in pairwise([0, *ends])]
+        yield from zip(ends, tasks.results(parts), strict=True)
+
+
+def _begin(given: tuple[str, str]) -> None:
+    """Prepare a process of the pool; it does no task if it cannot read the log."""
+    with suppress(*_UNFIT):
+        _store[:] = [StoredLog.open(*given, read_only=True)]
+
+
+def _with_store(task: Callable[..., Any], *given: Any) -> Any:
+    """Do a task in a process of the pool."""
+    return task(_store[0], *given) if _store else None
+
+
+def _found(store: StoredLog, after: int, end: int) -> _Part | None:
+    """Return what `_read_part` does; None also if anything is wrong with the rows."""
+    try:
+        with gc_pause.paused():
+            return _read_part(store, after, end)
+    except _UNFIT:
+        return None
