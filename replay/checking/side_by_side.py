@@ -246,7 +246,8 @@ def _open(given: Given) -> Reader:
 def has_no_faults(reader: Reader) -> bool:
     """Return whether the files of the store are as they were written."""
     try:
-        return not reader.store.faults()
+        with gc_pause.paused():
+            return not reader.store.faults()
     except _UNFIT:
         return False
 

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Corrupt, NewerVersion
 from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.redaction import redacted
@@ -110,7 +111,7 @@ def verify(
     for check in only:
         require_name("check", check, list(CHECKS))
     earlier = None if file is None else read_checkpoint_file(file)
-    with progress("verified") as on_progress:
+    with progress("verified") as on_progress, gc_pause.paused():  # up to here: what it leaves is no garbage either
         report = run_checks(Log(log, name, parse_cut(as_of), on_progress), only, side_by_side=True)
     comparisons = [] if earlier is None else [_compare_checkpoint(earlier, Log(log, name))]
     results = [*report.results, *(result for result, _ in comparisons)]

@@ -1,11 +1,14 @@
 """Tasks of other processes, and of this one: while it waits for a result, it does what no other has begun."""
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
 from forecast_ledger.replay.engines.pool import Pool
+
+_SOON = 0.0005  # seconds for which a thread that serves a process, which waits, lets this one compute
 
 
 class Task:
@@ -26,7 +29,9 @@ class SharedTasks:
 
     def __init__(self, own: Any, with_own: Callable[..., Any], pool: Pool | None) -> None:
         """own: what this process gives. with_own: in a process of the pool, calls a task with what that one gives."""
-        self._own, self._with_own, self._pool = own, with_own, pool
+        self._own, self._with_own, self._pool, self._interval = own, with_own, pool, sys.getswitchinterval()
+        if pool:
+            sys.setswitchinterval(_SOON)
 
     def submit(self, task: Callable[..., Any], /, *given: Any) -> Task:
         """Let another process do a task, if there is one."""
@@ -47,5 +52,6 @@ class SharedTasks:
 
     def close(self) -> None:
         """End the other processes."""
+        sys.setswitchinterval(self._interval)
         if self._pool:
             self._pool.close()
