@@ -2,7 +2,6 @@
 
 import tomllib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 DISTRIBUTION = "forecast-ledger"
@@ -12,6 +11,8 @@ UNKNOWN_VERSION = "unknown"  # if the files were copied without pyproject.toml
 @cache
 def code_version() -> str:
     """Return the version of the installed distribution or, if none is installed, of this checkout; read once."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - late: it takes 10 ms
+
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:

@@ -28,13 +28,13 @@ def _missing(name: str) -> str:
 
 def test_the_version_is_that_of_the_installed_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--version` prints its name and version, and so does a checkpoint."""
-    monkeypatch.setattr(version, "version", lambda name: f"9.8.7 of {name}")
+    monkeypatch.setattr(metadata, "version", lambda name: f"9.8.7 of {name}")
     assert run("--version").stdout == "forecast-ledger 9.8.7 of forecast-ledger\n"
 
 
 def test_a_checkout_that_is_not_installed_has_the_version_of_its_project(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read from pyproject.toml, which is the only place that says it."""
-    monkeypatch.setattr(version, "version", _missing)
+    monkeypatch.setattr(metadata, "version", _missing)
     assert run("--version").stdout == f"{PROJECT['name']} {PROJECT['version']}\n"
 
 
@@ -43,6 +43,6 @@ def test_files_without_a_project_have_an_unknown_version(monkeypatch: pytest.Mon
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "other"\nversion = "3"\n', encoding="utf-8")
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "pyproject.toml").write_text("no [toml", encoding="utf-8")
-    monkeypatch.setattr(version, "version", _missing)
+    monkeypatch.setattr(metadata, "version", _missing)
     monkeypatch.setattr(version, "__file__", str(tmp_path / "room" / "version.py"))
     assert run("--version").stdout == "forecast-ledger unknown\n"
