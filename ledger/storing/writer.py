@@ -9,12 +9,12 @@ from itertools import chain, islice
 from os import PathLike
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from forecast_ledger.ledger.batching.batch import Batch, Receipt, Requests
 from forecast_ledger.ledger.batching.checks import FREE, Claims, check_program
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
-from forecast_ledger.ledger.batching.writer_state import WriterState
+from forecast_ledger.ledger.batching.writer_state import RecordedCommand, WriterState
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Conflict, LedgerError, Refused, Unavailable
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
+_T = TypeVar("_T")
 MAX_TRIES = 10  # how often a batch is decided before it loses to a writer that takes no turns
 NO_END = 2**63 - 1  # a log position that no log reaches
 _FEW = 8  # pages; more are read as columns, which takes NumPy
@@ -208,10 +209,13 @@ class Ledger:
         It reads no more of the log than these rows, and those that this ledger has not seen. Raises Unavailable,
         Corrupt.
         """
-        with self._locked():
+
+        def find() -> RecordedCommand | None:
             self._catch_up(self._store)
             commands = self._known.commands
-            command = commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
+            return commands.recent.get(command_id) or commands.older([command_id], self._store.read).get(command_id)
+
+        command = self._alone(find)
         if command is None:
             return []
         rows = self._store.at(range(command.first, command.last + 1))
@@ -244,9 +248,12 @@ class Ledger:
 
     def head(self) -> Checkpoint:
         """Return the last log position and its digest."""
-        with self._locked():
+
+        def newest() -> Checkpoint:
             self._catch_up(self._store)
             return self._known.head
+
+        return self._alone(newest)
 
     def close(self) -> None:
         """End the subscriptions, let other processes have their cursors, and close the store's connections.
@@ -281,12 +288,10 @@ class Ledger:
         self, requests: Requests, *, atomic: bool, times: Sequence[int] | None = None
     ) -> list[Receipt | Refused]:
         prizes = self._prizes_of(self._due(requests))
-        with self._locked():
-            return self._handle_locked(requests, prizes, atomic=atomic, times=times)
+        return self._alone(lambda: self._handle_locked(requests, prizes, atomic=atomic, times=times))
 
     def _handle_group(self, requests: Callable[[], Requests]) -> list[Receipt | Refused]:
-        with self._locked():
-            return self._handle_locked(requests(), {}, atomic=False)
+        return self._alone(lambda: self._handle_locked(requests(), {}, atomic=False))
 
     def _handle_locked(
         self,
@@ -334,7 +339,8 @@ class Ledger:
         ]
         if not paying:
             return [], 0
-        with self._locked():
+
+        def unpaid() -> tuple[list[str], int]:
             self._catch_up(self._store)
             contests, batch = self._known.state.contests, Batch(self._known, self._store.read, 0)
             new = {
@@ -344,6 +350,8 @@ class Ledger:
             }
             due = [name for name in sorted(new) if contests[name].finalized and not contests[name].is_paid]
             return due, self._known.head.position
+
+        return self._alone(unpaid)
 
     def _prizes_of(self, due: tuple[list[str], int]) -> dict[str, Mapping[str, int]]:
         """Return the prizes of finalized contests; nobody waits, because later events do not change them."""
@@ -458,9 +466,29 @@ class Ledger:
                 with suppress(Unavailable):  # its temporary file cannot be read
                     kept_states.keep(self._known, self._store, manifest)
 
-    def _locked(self) -> "_Locked":
-        """Keep other threads out; see `_Locked`."""
-        return _Locked(self)
+    def _alone(self, act: Callable[[], _T]) -> _T:
+        """Return what a function returns, while other threads are kept out.
+
+        After an interrupt, the state may not be that of its position: it is forgotten, and the log is read again. This
+        is no context manager, because an interrupt can come as `__exit__` is called, before it releases a lock.
+
+        Raises Unavailable: another thread has used the ledger for longer than a turn may take.
+        """
+        if self._on_use is not None:
+            self._on_use(self)
+        lock, limit = self._lock, self._store.limits.turn  # the lock to release, also in a child
+        [is_held] = map(lock.acquire, (True,), (limit,))  # no interrupt comes between this and `try`
+        if not is_held:
+            raise Unavailable(f"another thread has used the ledger for {limit:g} s; try again")
+        try:
+            return act()
+        except LedgerError:
+            raise
+        except BaseException:
+            self._forget()
+            raise
+        finally:
+            lock.release()
 
     @property
     def _is_closed(self) -> bool:
@@ -485,34 +513,6 @@ class Ledger:
         self._lock, self._subscriptions = Lock(), set()
         self._groups = Groups(self._handle_group, self._store.limits.turn)
         self._forget()
-
-
-class _Locked:
-    """Keeps other threads out of a ledger. It is a class because that takes a third of the time of a generator.
-
-    After an interrupt, the state may not be that of its position: it is forgotten, and the log is read again.
-    """
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def __enter__(self) -> None:
-        """Raises Unavailable: another thread has used the ledger for longer than a turn may take."""
-        ledger = self._ledger
-        if ledger._on_use is not None:
-            ledger._on_use(ledger)
-        self._lock = ledger._lock  # the one to release, also in a child
-        limit = ledger._store.limits.turn
-        [is_held] = map(self._lock.acquire, (True,), (limit,))  # no interrupt comes between this and the block's begin
-        if not is_held:
-            raise Unavailable(f"another thread has used the ledger for {limit:g} s; try again")
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        try:
-            if error is not None and not isinstance(error, LedgerError):
-                self._ledger._forget()
-        finally:
-            self._lock.release()
 
 
 def _known_from(

@@ -49,17 +49,17 @@ def test_the_collector_is_on_while_a_command_waits_for_its_turn(
     path, seen = tmp_path / "a.db", list[bool]()
     with Ledger.open(path) as ledger, Ledger.open(path) as other:
         ledger.handle(opened("rain"), command_id="c1")
-        locked = ledger._locked
+        alone = ledger._alone
 
-        def waiting() -> object:
+        def waiting(act: Callable[[], object]) -> object:
             seen.append(gc.isenabled())
-            return locked()
+            return alone(act)
 
         def sleep(_: float) -> None:
             seen.append(gc.isenabled())
             turn.__exit__(None, None, None)
 
-        monkeypatch.setattr(ledger, "_locked", waiting)
+        monkeypatch.setattr(ledger, "_alone", waiting)
         monkeypatch.setattr(time, "sleep", sleep)
         turn = other._store.turn()
         turn.__enter__()

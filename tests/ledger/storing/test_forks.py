@@ -92,8 +92,7 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path) -> Non
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger, Ledger.open(path) as other:
         ledger.handle(QUESTION)
-        with ledger._locked():
-            assert in_child(lambda: ledger.handle(forecast("child", 0)).first == 2)
+        assert ledger._alone(lambda: in_child(lambda: ledger.handle(forecast("child", 0)).first == 2))
         assert (other.head().position, ledger.handle(forecast("parent", 0)).first) == (2, 3)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from itertools import pairwise
+from itertools import count, pairwise
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from queue import Queue
@@ -30,7 +30,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.sqlite_files import Files
 from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog, TakenError, Turn
-from forecast_ledger.ledger.storing.writer import Ledger, _Locked
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.ledger.model.test_log import sealed
 from tests.support.effort import times
@@ -870,7 +870,7 @@ def test_a_writer_is_not_blocked_by_a_reader(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from forecast_ledger.ledger.storing.writer import Ledger, _Locked
+from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import forecast
 number = int(sys.argv[2])
 with Ledger.open(sys.argv[1]) as ledger:
@@ -921,7 +921,7 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
             assert [row.position for row in log.unseal(store.read(head.position), head)] == [2]
 
 
-@pytest.mark.parametrize("taking", [_Locked.__enter__, inspect.unwrap(Files.writing)])
+@pytest.mark.parametrize("taking", [Ledger._alone, inspect.unwrap(Files.writing)])
 def test_an_interrupt_as_a_lock_is_taken_leaves_it_free(taking: Callable[..., object]) -> None:
     """Python looks for signals whenever its code has called a function; the lock is not taken by such a call."""
 
@@ -940,3 +940,31 @@ def test_an_interrupt_as_a_lock_is_taken_leaves_it_free(taking: Callable[..., ob
             sys.setprofile(before)
         for name in ("c1", "c2"):
             ledger.handle(opened(name), name)
+
+
+def test_an_interrupt_as_a_function_is_called_leaves_the_lock_free() -> None:
+    """Whichever function of the writer it is: Python looks for signals as one begins, before its first line."""
+    for number in count(1):
+        left, ledger = number, Ledger.open(":memory:", clock=lambda: NOW)
+
+        def interrupt(frame: FrameType, event: str, _: object) -> None:
+            nonlocal left
+            if event == "call" and frame.f_code.co_filename == Ledger._alone.__code__.co_filename:
+                left -= 1
+                if not left:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        before = sys.getprofile()
+        sys.setprofile(interrupt)
+        try:
+            ledger.handle(opened("c1"), "c1")
+        except KeyboardInterrupt:
+            sys.setprofile(before)
+            assert not ledger._lock.locked()
+            ledger.handle(opened("c1"), "c1")
+        else:
+            sys.setprofile(before)
+            assert number > 5
+            return
+        ledger.close()

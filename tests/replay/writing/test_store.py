@@ -163,9 +163,8 @@ def test_a_ledger_in_use_is_not_made_to_forget(tmp_path: Path) -> None:
     with Store.open(tmp_path / "a.db", held=1) as store:
         used = store.ledger("used")
         used.handle(QUESTION)
-        with used._locked():
-            store.ledger("other").handle(QUESTION)
-            assert used._known.head.position == 1
+        used._alone(lambda: store.ledger("other").handle(QUESTION))
+        assert used._known.head.position == 1
 
 
 def test_one_connection_is_enough_for_threads_that_write_and_read(place: str) -> None:
