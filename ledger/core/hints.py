@@ -60,6 +60,11 @@ def listed(word: str, names: Iterable[str], most: int = 20) -> str:
     return in_list(ordered[:most]) + more or "none"
 
 
+def no_such_outcome(outcomes: Iterable[str]) -> str:
+    """Say which outcomes a question has; a search for the nearest would take time in a writer's turn."""
+    return f"the question has no such outcome; it has: {listed('', outcomes)}"
+
+
 def hint(commands: Any, message: str, field: str, kind: str) -> str:
     """Return a hint to add to msgspec's message about a field of one of these commands; empty if there is none.
 

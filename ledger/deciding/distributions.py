@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE, WRITTEN, half_even
+from forecast_ledger.ledger.core.hints import no_such_outcome
 from forecast_ledger.ledger.core.values import CUMULATIVE
 from forecast_ledger.ledger.deciding.shares import NORMALIZING
 from forecast_ledger.ledger.deciding.state import QuestionState
@@ -490,7 +491,7 @@ def check_outcomes(chances: Mapping[str, _Chance], outcomes: Sequence[str], fiel
     names = frozenset(outcomes)
     for outcome in chances:
         if outcome not in names:
-            raise Refused("unknown_outcome", field, outcome)
+            raise Refused("unknown_outcome", field, outcome, no_such_outcome(outcomes))
     if len(chances) != len(outcomes):
         raise Refused("wrong_length", field, None, f"{field} must have every outcome")
     return [chances[outcome] for outcome in outcomes]

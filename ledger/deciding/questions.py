@@ -6,6 +6,7 @@ from fractions import Fraction
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.hints import no_such_outcome
 from forecast_ledger.ledger.deciding import distributions, payouts
 from forecast_ledger.ledger.deciding.distributions import is_countable, is_possible, numeric_range
 from forecast_ledger.ledger.deciding.stamps import after_forecasts
@@ -55,7 +56,7 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
             "wrong_fields_for_kind", "range.zero_point", None, "the values of a discrete question are equally far"
         )
     if not opens_at < closes_at <= opens_at + values.LONGEST_PERIOD:
-        raise Refused("wrong_order_of_instants", "closes_at", command.closes_at)
+        raise Refused("wrong_order_of_instants", "closes_at", command.closes_at, _period_detail(opens_at, closes_at))
     if reveals_at is not None and not opens_at < reveals_at <= closes_at:
         raise Refused("wrong_order_of_instants", "reveals_at", command.reveals_at)
     return events.QuestionOpened(
@@ -186,7 +187,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     elif command.outcome in question.current:
         outcome = question.outcomes.index(command.outcome)
     else:
-        raise Refused("unknown_outcome", "outcome", command.outcome)
+        raise Refused("unknown_outcome", "outcome", command.outcome, no_such_outcome(question.current))
     if question.settled:
         raise Refused("question_resolved", "question", command.question)
     if min(at, known_at) < question.opens_at:
@@ -446,11 +447,19 @@ def reschedule_question(command: commands.RescheduleQuestion, state: State) -> e
     return event
 
 
+def _period_detail(opens_at: int, closes_at: int) -> str:
+    """Say what is wrong with the period of a question."""
+    return (
+        "closes_at is more than 100 years after opens_at" if opens_at < closes_at else "closes_at is not after opens_at"
+    )
+
+
 def _check_order(new: QuestionState, entries: list[EntryState], command: commands.RescheduleQuestion) -> None:
     """Refuses: wrong_order_of_instants, no_hidden_period. entries: in contests that are open."""
     if not new.opens_at < new.closes_at <= new.opens_at + values.LONGEST_PERIOD:
         name = "opens_at" if command.closes_at is None else "closes_at"
-        raise Refused("wrong_order_of_instants", name, getattr(command, name))
+        detail = _period_detail(new.opens_at, new.closes_at)
+        raise Refused("wrong_order_of_instants", name, getattr(command, name), detail)
     if new.closed_at <= new.opens_at:
         detail = f"the question was closed early, at {values.format_instant(new.closed_at)}"
         remedy = "give closes_at too, which ends the early close"

@@ -261,11 +261,15 @@ def board_row(reading: LogReading, contest: str, participant: str) -> tuple[Proj
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
-    participant_row = next((row for row in projections.board(contest) if row.participant == participant), None)
+    board = {row.participant: row for row in projections.board(contest)}
+    participant_row = board.get(participant)
     if participant_row is None:
         as_of = reading.facts.contests[contest].as_of(reading.facts)
-        detail = says_present_id(reading.facts, participant, as_of)
-        detail = detail or "not on the board: hidden, or without a forecast on a question that counts"
+        detail = says_present_id(reading.facts, participant, as_of) or (
+            "not on the board: hidden, or without a forecast on a question that counts"
+            if participant in reading.facts.participant_codes.labels
+            else f"no such participant made a forecast; on the board are: {listed(participant, board)}"
+        )
         remedy = "`table LOG leaderboard` lists the participants on it"
         raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
     return projections, participant_row

@@ -344,9 +344,8 @@ def unforecast(forecasts: Forecasts, told: Answers) -> list[str]:
         near = nearest(min(known), every) or min(every)
         some = f"{min(known)!r} in {forecasts.table.name}, {near!r} in {told.table.name}"
         detail = f"no question of the two tables has the same name: {some}"
-        raise Refused(
-            "ambiguous", "question", None, detail, remedy="name the columns that agree: --column question=NAME"
-        )
+        remedy = "name the column that agrees, --column question=NAME; if its names differ, rename one"
+        raise Refused("ambiguous", "question", None, detail, remedy=remedy)
     return unknown
 
 

@@ -477,6 +477,24 @@ def test_a_forecast_that_is_missing_is_not_called_one_of_another_kind(fields: di
     assert (outcome.code, outcome.detail) == ("wrong_distribution", says)
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        (resolution("rain", outcome="Yes"), "unknown_outcome", "it has: no, yes"),
+        (paying("colour", Red=1, green=0, blue=0), "unknown_outcome", "it has: blue, green, red"),
+        (opened("snow", closes_at="2127-01-01T00:00:00Z"), "wrong_order_of_instants", "more than 100 years after"),
+        (opened("snow", closes_at="2000-01-01T00:00:00Z"), "wrong_order_of_instants", "is not after opens_at"),
+    ],
+)
+def test_a_refusal_says_which_outcomes_there_are_and_what_is_wrong_with_a_period(
+    command: AnyCommand, code: str, says: str
+) -> None:
+    """An outcome in other capitals is another one; a period that is too long has its instants in the right order."""
+    outcome = given(RAIN, COLOUR).when(command).outcome
+    assert isinstance(outcome, Refused)
+    assert (outcome.code, says in outcome.detail) == (code, True)
+
+
 def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:
     """The outcomes follow from the kind; instants are in µs."""
     given().when(opened(title="Rain?", reveals_at=REVEALS)).records(

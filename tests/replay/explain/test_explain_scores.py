@@ -407,6 +407,9 @@ def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log_of: Lo
         with pytest.raises(Refused) as refused:
             getattr(boards, number)(Log(log_of(METACULUS)), where, who)
         assert refused.value.code == code
+    with pytest.raises(Refused, match="no such participant made a forecast; on the board are: bot, A, B, C") as refused:
+        getattr(boards, number)(Log(log_of(METACULUS)), "plain", "Bot")
+    assert refused.value.code == "nothing_standing"
 
 
 @pytest.mark.parametrize(
