@@ -282,6 +282,9 @@ def using(folder: Path) -> dict[str, float]:
         "verify by every processor": lambda: run_checks(Log(log), side_by_side=True),
         "verify of segments by every processor": lambda: run_checks(Log(segments), side_by_side=True),
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
+        "the command leaderboard, from start to end": lambda: subprocess.run(
+            [sys.executable, "-m", "forecast_ledger", "leaderboard", log, "c"], check=True, capture_output=True
+        ),
         "replay of every table, with its digest": lambda: every_table(log),
         "explain of one score, with a read model": lambda: explain(log, "score", "c", "q0", who, model=model),
         "export to CSV": lambda: export.export(log, folder / "out-csv"),
