@@ -401,7 +401,7 @@ def _measures(field: str, given: Sequence[Any], faults: set[int]) -> tuple[list[
             for index, (content, numbers) in zip(indices, read_measures(field, text, lists, least), strict=True):
                 if numbers is not None and (field != "cdf" or numbers.decimals == _HEIGHTS):
                     measures[index] = numbers
-                    contents[index] = json.encode(numbers.units).decode() if field == "cdf" else content
+                    contents[index] = json.encode([*numbers.units]).decode() if field == "cdf" else content
     faults.update(index for index, numbers in enumerate(measures) if numbers is None)
     before = numbers_content(field, "")
     return [before + content for content in contents], measures

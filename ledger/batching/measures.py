@@ -1,6 +1,7 @@
 """The numbers of a forecast of quantiles, samples or a cdf, read for many forecasts at once, in integers."""
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -84,7 +85,8 @@ def _read_many(
     are_sound &= digits + shifts <= _DIGITS
     units *= (10 ** np.arange(_DIGITS + 1))[np.minimum(shifts, _DIGITS)]
     are_sound[1:] &= (units[1:] >= units[:-1]) | (owners[1:] != owners[:-1])
-    sound, numbers, written = np.logical_and.reduceat(are_sound, firsts).tolist(), units.tolist(), text.decode()
+    sound, numbers, written = np.logical_and.reduceat(are_sound, firsts).tolist(), array("q"), text.decode()
+    numbers.frombytes(units.tobytes())  # in lists, the garbage collector would visit every number
     spans = (begins[firsts] - 1).tolist(), (ends[lasts - 1] + 1).tolist(), firsts.tolist(), lasts.tolist()
     for is_sound, each, begin, end, first, last in zip(sound, scales.tolist(), *spans, strict=True):
         yield f"[{written[begin:end]}]", Measures(field, each, numbers[first:last]) if is_sound else None

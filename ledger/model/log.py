@@ -227,7 +227,7 @@ def with_numbers(events: Iterable[str], numbers: Mapping[int, tuple[str, Sequenc
     """
     of = numbers.get
     return [
-        event if (given := of(index)) is None else f'{event},"{given[0]}":{_encode(given[1]).decode()}}}'
+        event if (given := of(index)) is None else f'{event},"{given[0]}":{_encode([*given[1]]).decode()}}}'
         for index, event in enumerate(events)
     ]
 
