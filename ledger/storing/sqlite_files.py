@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
 from random import random
-from threading import Lock, RLock
+from threading import Condition, Lock, RLock
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -38,6 +38,7 @@ PRAGMAS = {
     "checkpoint_fullfsync": 1,
 }
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+_PATIENCE = 0.5  # s that a fork waits for threads that use the file
 _POLL = 0.001  # s, the mean time between two attempts to take a lock
 _WAITS = ("locked", "already exists")  # in SQLite's messages while another process creates the same tables
 
@@ -63,7 +64,7 @@ class Files:
     def __init__(self, path: str, turn: float, connections: int, *, read_only: bool) -> None:
         self._path, self._turn, self._most, self._read_only = path, turn, connections, read_only
         self._at = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100 - also when the process has moved
-        self._lock, self._writing, self._used = RLock(), Lock(), 0
+        self._begin_anew()
         self._closed = self._inherited = False
         self._file = file_at(self._at)
         self._datastore: SQLiteDatastore | None = self._opened(path)
@@ -84,6 +85,8 @@ class Files:
     def _begin_use(self) -> SQLiteDatastore:
         """Return the connections, which stay open until `_end_use`."""
         with self._lock:
+            while self._is_forking:
+                self._changed.wait()
             if self._inherited:
                 raise Unavailable(f"{self._path}: {_INHERITED}")
             if self._closed:
@@ -102,6 +105,8 @@ class Files:
     def _end_use(self) -> None:
         with self._lock:
             self._used -= 1
+            if self._is_forking:
+                self._changed.notify_all()
             self._close_unused()
 
     @contextmanager
@@ -173,8 +178,13 @@ class Files:
             self._datastore.close()
 
     def before_fork(self) -> None:
-        """Close the connections, unless they are in use."""
+        """Close the connections, once no thread uses them; after _PATIENCE, leave those open that a thread still uses.
+
+        A child has the locks within SQLite as they are, for ever if they are those of a thread of its parent.
+        """
         self._lock.acquire()
+        self._is_forking = True  # so that no other use begins
+        self._changed.wait_for(lambda: not self._used, _PATIENCE)
         if self._path != MEMORY and not self._used and self._datastore is not None:
             self._datastore.close()
             self._datastore = self._writer = None
@@ -182,12 +192,19 @@ class Files:
     def after_fork(self, *, is_child: bool) -> None:
         """Let threads go on; in a child, leave alone what a thread of its parent was using."""
         if not is_child:
+            self._is_forking = False
+            self._changed.notify_all()
             self._lock.release()
             return
         self._inherited = self._used > 0
         if self._inherited:
             _LEFT_ALONE.append(self._datastore)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Let no thread use the file, or wait for it."""
         self._lock, self._writing, self._used = RLock(), Lock(), 0
+        self._changed, self._is_forking = Condition(self._lock), False
 
 
 _LEFT_ALONE: list[object] = []  # of the parent of this process: to close them would change its files

@@ -10,10 +10,12 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.segments import segment_files
+from forecast_ledger.ledger.storing import sqlite_files
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files.export import seal
 from tests.support.crowds import QUESTION, forecast
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 
@@ -59,8 +61,33 @@ def test_both_sides_of_a_fork_record_in_a_file(tmp_path: Path) -> None:
     assert verify(path).position == 4
 
 
-def test_a_fork_while_a_thread_reads_a_file_is_told_at_once(tmp_path: Path) -> None:
+def test_a_fork_waits_for_threads_that_use_a_file(tmp_path: Path) -> None:
+    """Else the child could have a lock within SQLite that nobody gives back; others begin after the fork."""
+    with Ledger.open(tmp_path / "a.db") as ledger, Ledger.open(tmp_path / "b.db") as other:
+        ledger.handle(QUESTION)
+        files, using = ledger._store._rows._files, Event()  # type: ignore[attr-defined]
+        second = Thread(target=ledger._store.newest)
+
+        def use() -> None:
+            with ledger._store.turn():
+                using.set()
+                wait_until(lambda: files._is_forking)
+                second.start()
+                wait_until(lambda: len(files._changed._waiters) == 2)  # the fork, and the other thread
+
+        first = Thread(target=use)
+        first.start()
+        using.wait(10)
+        assert in_child(lambda: (ledger.handle(forecast("child", 0)).first, other.head().position) == (2, 0))
+        first.join(10)
+        second.join(10)
+        assert [first.is_alive(), second.is_alive()] == [False, False]
+        assert ledger.handle(forecast("parent", 0)).first == 3
+
+
+def test_a_fork_while_a_thread_goes_on_using_a_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The child cannot use the file, which SQLite does not allow, and is told why; the parent goes on."""
+    monkeypatch.setattr(sqlite_files, "_PATIENCE", 0.05)
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle(QUESTION)
