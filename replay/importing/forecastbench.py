@@ -32,6 +32,7 @@ from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.json_files import read_json_text
 from forecast_ledger.replay.importing.source_files import SourceFiles, is_readme
 from forecast_ledger.replay.importing.source_items import (
+    BARE,
     KNOWN,
     Columns,
     NotCarried,
@@ -184,6 +185,7 @@ def read_forecastbench(files: SourceFiles, rules: str | None) -> Source:
         forecasts=lambda opened: opened.question[:_DATE] in whole,
         answers=lambda opened: opened.question[:_DATE] in rounds["resolutions"],
         unread=lambda *_: bool(files.partial),
+        bare=BARE if rounds["questions"] - rounds["forecasts"] else "",
     )
     return Source(chain(others, _items(files, set_files, rules)), scope)
 

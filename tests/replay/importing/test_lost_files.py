@@ -151,6 +151,19 @@ def test_a_copy_without_any_forecast_says_that_they_stay(
         assert BARE not in import_into(ledger, kind, DATA / SOURCES[kind], now=LATE).left_out
 
 
+def test_a_round_whose_forecast_sets_are_gone_says_that_its_forecasts_stay(tmp_path: Path) -> None:
+    """A folder with question sets alone is not the whole round; one with resolution sets alone is a usual copy."""
+    there = Path(shutil.copytree(DATA / SOURCES["forecastbench"], tmp_path / "copy"))
+    shutil.rmtree(there / "forecast_sets")
+    with recorded("forecastbench") as ledger:
+        before = standing(ledger)
+        questions = {question for (question,) in table(ledger, "forecasts", "question")}
+        assert import_into(ledger, "forecastbench", there, now=LATE).left_out[BARE] == len(questions)
+        shutil.rmtree(there / "question_sets")
+        assert BARE not in import_into(ledger, "forecastbench", there, now=LATE).left_out
+        assert standing(ledger) == before
+
+
 # --- files of another form
 
 
