@@ -20,18 +20,19 @@ from forecast_ledger.ledger.model.plain_rows import (
     ReadPage,
     joined_forecasts,
     read_page,
+    scan_rows,
     unseal_columns,
 )
 from forecast_ledger.ledger.storing.forks import can_fork
-from forecast_ledger.ledger.storing.stored_log import PAGE, StoredLog
+from forecast_ledger.ledger.storing.stored_log import LARGEST, PAGE, StoredLog
 from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.engines.shared_tasks import SharedTasks
 
 MANY = 1 << 15  # rows from which on it is worth forking processes
 PART = 1 << 14  # rows that a process reads at once
 _GROUP = 1 << 12  # rows that are read as columns together: more leave the caches of a processor
+_SOME = 16  # rows, here and there, that tell whether it is worth it
 _BYTES = 1 << 20  # of a page of rows; more are no forecasts of a probability
-_ALONE = 8  # parts that follow one another without columns, from which on the rest is read alone
 # What a damaged log can lead to.
 _UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 _store: list[StoredLog] = []  # in a process of the pool
@@ -109,16 +110,13 @@ def read_columns(store: StoredLog, location: str, most: int | None = None) -> Ge
 
     location: of the store. most: a log position; after it, they are read here. Raises Corrupt, Unavailable.
     """
-    reached, alone = START, 0
+    reached = START
     with closing(_parts(store, location, most)) as parts:
         for end, part in parts:
             if part is not None and part.before == reached:
                 yield part.page(store)
-                reached, alone = part.end, 0
+                reached = part.end
                 continue
-            if alone == _ALONE:
-                break
-            alone += 1
             for page in unseal_columns(_rows_between(store, reached.position, end), reached):
                 yield page
                 reached = Checkpoint(page[-1].position, page[-1].digest)
@@ -127,12 +125,12 @@ def read_columns(store: StoredLog, location: str, most: int | None = None) -> Ge
 
 def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple[int, _Part | None], None, None]:
     """Yield where each part of a log ends, and what was read of it; no part if it is read here alone."""
-    others, newest = processors() - 1, 0
+    others, end = processors() - 1, 0
     if others and can_fork():
         with suppress(LedgerError):  # who reads the rows says what is wrong
-            newest = store.newest()
-    end = newest if most is None else min(newest, most)
-    if end < MANY:
+            end = min(store.newest(), LARGEST if most is None else most)
+            end = end if end >= MANY and _has_columns(store, end) else 0
+    if not end:
         return
     try:
         pool = start(others, _begin, (location, store.name), may_fork=True)
@@ -142,6 +140,14 @@ def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple
     with closing(SharedTasks(store, _with_store, pool)) as tasks, suppress(BrokenExecutor, MemoryError):
         parts = [tasks.submit(_found, *part) for part in pairwise([0, *ends])]
         yield from zip(ends, tasks.results(parts), strict=True)
+
+
+def _has_columns(store: StoredLog, end: int) -> bool:
+    """Return whether half of some rows up to a log position, here and there, are read as columns. Raises Corrupt."""
+    some = sorted({1 + (end - 1) * number // _SOME for number in range(_SOME)} - {end})
+    rows = dict(zip(every := sorted({at + step for at in some for step in (0, 1)}), store.at(every), strict=True))
+    plain = (scan_rows([rows[at + 1]], Checkpoint(at, stated_digest(rows[at]))).is_plain[0] for at in some)
+    return 2 * sum(map(bool, plain)) >= len(some)
 
 
 def _begin(given: tuple[str, str]) -> None:

@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import closing
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model.plain_rows import CodedTexts, ReadPage
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import BUILT, Projections
-from forecast_ledger.replay.engines import row_pages, shared_tasks
+from forecast_ledger.replay.engines import row_pages
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.ledger.model.test_plain_rows import forecasts_of
@@ -102,8 +102,9 @@ def parts_of(path: Path | str) -> list[int]:
 
 
 @pytest.mark.parametrize("story", VARIED)
-def test_worked_examples_have_the_same_tables(story: str, tmp_path: Path) -> None:
+def test_worked_examples_have_the_same_tables(story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in them, forecasts or not."""
+    monkeypatch.setattr(row_pages, "_has_columns", lambda *_: True)
     path = written(tmp_path / "log.db", commands_of(story))
     same(path)
     beside, alone = (Projections(facts_of(Log(path), side_by_side=side_by_side)) for side_by_side in (True, False))
@@ -146,7 +147,7 @@ def test_damage_is_found_where_it_is(kind: str, tmp_path: Path) -> None:
 
 def test_seasons_are_read_as_they_are_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all kinds of questions, in parts of several sizes; the other process ends before it is done."""
-    monkeypatch.setattr(row_pages, "_ALONE", 3)
+    monkeypatch.setattr(row_pages, "_has_columns", lambda *_: True)
     for seed in range(10):
         season = Season(Random(seed), "peer-2024-03", ending=0.2, restated=0.3, renamed=0.5)
         path = forged(tmp_path / f"{seed}.db", [*season.recorded()])
@@ -191,21 +192,13 @@ def test_rows_of_many_bytes_are_read_alone(tmp_path: Path, monkeypatch: pytest.M
         assert parts_of(path) == parts
 
 
-def test_a_log_without_such_forecasts_is_soon_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many parts; they are counted anew after a part that has some."""
-    taken, results = list[object](), shared_tasks.SharedTasks.results
-
-    def noted(self: shared_tasks.SharedTasks, tasks: list[shared_tasks.Task]) -> Iterator[Any]:
-        for result in results(self, tasks):
-            taken.append(result)
-            yield result
-
-    monkeypatch.setattr(shared_tasks.SharedTasks, "results", noted)
-    monkeypatch.setattr(row_pages, "_ALONE", 3)
-    others = [opened(f"q{number}") for number in range(12)]
-    path = written(tmp_path / "log.db", [*others, *FORECASTS[:16], *(opened(f"r{number}") for number in range(70))])
+@pytest.mark.parametrize("others", [14, 70])
+def test_a_log_with_few_such_forecasts_is_read_alone(others: int, tmp_path: Path) -> None:
+    """As some rows here and there tell; parts without any do not matter where half of the rows are forecasts."""
+    more = [opened(f"q{number}") for number in range(others)]
+    path = written(tmp_path / "log.db", [*FORECASTS[:16], *more, *FORECASTS[16:]])
     same(path)
-    assert [part is None for part in taken] == [True, True, False, False, *[True] * 4]
+    assert parts_of(path) == ([7, 14, 35, 40] if others == 14 else [])
 
 
 @pytest.mark.parametrize("how", ["few rows", "one processor", "may not fork", "no more processes", "a bad log"])
