@@ -5,16 +5,16 @@ has reached. A part of which few rows are forecasts of a probability, or of whic
 here, page by page, which says where the damage is.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, suppress
-from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, overload
 
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import LedgerError
-from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, decode_rows, stated_digest
+from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, decode_rows, stated_digest, unseal_pages
 from forecast_ledger.ledger.model.plain_rows import (
     ForecastRows,
     ReadPage,
@@ -52,7 +52,7 @@ class _Part(NamedTuple):
 
     def page(self, store: StoredLog) -> ReadPage:
         """Return it as a page. store: has its rows, which are read again if any but the last is asked for."""
-        rows = _StoredRows(store, self.before.position, self.end.position, self.last)
+        rows = _StoredRows(store, self.before, self.end.position, self.last)
         return ReadPage(rows, self.forecasts, decode_rows(self.others))
 
 
@@ -82,14 +82,15 @@ def _rows_between(store: StoredLog, after: int, end: int) -> Iterator[list[bytes
 
 
 class _StoredRows(Sequence[bytes]):
-    """Rows of a store after a log position up to another, which are read when one is asked for other than the last."""
+    """Rows of a store that were checked, of which the last is at hand; the others are read again, and checked again."""
 
-    def __init__(self, store: StoredLog, after: int, end: int, last: bytes) -> None:
-        self._read = partial(_rows_between, store, after, end)
-        self._count, self._last, self._rows = end - after, last, list[bytes]()
+    def __init__(self, store: StoredLog, before: Checkpoint, end: int, last: bytes) -> None:
+        """before: what they come after. end: the log position of the last one."""
+        self._store, self._before, self._end = store, before, end
+        self._rows, self._last = list[bytes](), last
 
     def __len__(self) -> int:
-        return self._count
+        return self._end - self._before.position
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -101,7 +102,11 @@ class _StoredRows(Sequence[bytes]):
         if index == -1:
             return self._last
         if not self._rows:
-            self._rows = [row for page in self._read() for row in page]
+            rows = [*chain(*_rows_between(self._store, self._before.position, self._end))]
+            deque(unseal_pages(iter([rows]), self._before), maxlen=0)
+            if rows[-1:] != [self._last]:
+                raise Corrupt(self._end, "the rows up to here were changed while the log was read", "digests")
+            self._rows = rows
         return self._rows[index]
 
 

@@ -181,6 +181,26 @@ def test_a_part_of_other_rows_is_not_taken(tmp_path: Path, monkeypatch: pytest.M
             assert told(path) == expected
 
 
+@pytest.mark.parametrize("rows", [9, 10])
+def test_rows_that_are_read_again_are_checked_again(rows: int, tmp_path: Path) -> None:
+    """Where another log is in the place of this one by then: it differs within the part, or has less of it."""
+    path = written(tmp_path / "log.db", FORECASTS)
+    with Log(path).opened() as store, closing(row_pages.read_columns(store, path)) as pages:
+        page = next(pages)
+        assert [row.position for row in page] == [*range(1, 8)]
+        changed = next(pages)
+        other = [*FORECASTS[:rows], forecast(participant="zoe", at=day(14)), *FORECASTS[rows:]]
+        written(tmp_path / "other.db", other[:rows] if rows == 9 else other)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM stored_events")
+            connection.execute("ATTACH ? AS other", (str(tmp_path / "other.db"),))
+            connection.execute("INSERT INTO stored_events SELECT * FROM other.stored_events")
+        with pytest.raises(Corrupt, match="the rows up to here were changed while the log was read") as corrupt:
+            changed[0]
+        assert corrupt.value.position == 14
+        assert changed[-1].position == 14
+
+
 def test_rows_of_many_bytes_are_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are no forecasts of a probability, and more of them would take more memory."""
     path = written(tmp_path / "log.db", FORECASTS)
