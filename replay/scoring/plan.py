@@ -269,6 +269,8 @@ def _making(part: Part, answers: Table | None, options: Options) -> _Making:
         others = ",".join(kind for kind in KINDS if kind != part.kind)
         remedy = f"{refused.remedy}; or leave these questions out: --kinds {others}"
         detail = f"{part.kind} questions: {refused.detail or refused.meaning}"
+        if isinstance(refused, Ambiguous):
+            raise Ambiguous(refused.field, refused.value, detail, remedy=remedy, trial=refused.trial) from None
         raise Refused(refused.code, refused.field, refused.value, detail, remedy=remedy) from None
 
 

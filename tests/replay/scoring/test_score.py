@@ -427,6 +427,14 @@ def test_all_that_is_ambiguous_is_told_at_once(tmp_path: Path) -> None:
     assert [line.startswith("also ") for line in told] == [False, True, True, True]
 
 
+def test_all_that_is_ambiguous_is_told_of_questions_of_several_kinds(tmp_path: Path) -> None:
+    """What is ambiguous of one kind does not hide the rest."""
+    table = "question,user,model,option,forecast\nrain,ada,m,,80\nwin,ada,m,red,70\nwin,ada,m,blue,30\n"
+    told = refused(tmp_path, {"f.csv": table, "a.csv": "question,outcome\nrain,ja\nwin,red\n"}).splitlines()
+    fields = [line.removeprefix("forecast-ledger: ").split(": ")[1] for line in told]
+    assert fields == ["forecaster", "forecast = '80'", "outcome = 'ja'"]
+
+
 def test_a_refusal_of_a_table_can_be_pickled() -> None:
     """With its notes, as every error of the project."""
     rows = [{"question": "rain", "user": "ada", "model": "m", "p": "80", "outcome": "1"}]
