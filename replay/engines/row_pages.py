@@ -29,7 +29,7 @@ from forecast_ledger.replay.engines.pool import processors, start
 from forecast_ledger.replay.engines.shared_tasks import SharedTasks
 
 MANY = 1 << 15  # rows from which on it is worth forking processes
-PART = 1 << 14  # rows that a process reads at once
+PART = 32 * PAGE  # rows that a process reads at once; pages end where they do if one reads alone
 _GROUP = 1 << 12  # rows that are read as columns together: more leave the caches of a processor
 _SOME = 16  # rows, here and there, that tell whether it is worth it
 _BYTES = 1 << 20  # of a page of rows; more are no forecasts of a probability
@@ -130,18 +130,18 @@ def read_columns(store: StoredLog, location: str, most: int | None = None) -> Ge
 
 def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple[int, _Part | None], None, None]:
     """Yield where each part of a log ends, and what was read of it; no part if it is read here alone."""
-    others, end = processors() - 1, 0
+    others, ends = processors() - 1, list[int]()
     if others and can_fork():
-        with suppress(LedgerError):  # who reads the rows says what is wrong
+        with suppress(*_UNFIT):  # who reads the rows says what is wrong
             end = min(store.newest(), LARGEST if most is None else most)
-            end = end if end >= MANY and _has_columns(store, end) else 0
-    if not end:
+            if end >= MANY and _has_columns(store, end):
+                ends = [*range(PART, end, PART), end]
+    if not ends:
         return
     try:
         pool = start(others, _begin, (location, store.name), may_fork=True)
     except OSError:  # the system has no more processes
         return
-    ends = [*range(PART, end, PART), end]
     with closing(SharedTasks(store, _with_store, pool)) as tasks, suppress(BrokenExecutor, MemoryError):
         parts = [tasks.submit(_found, *part) for part in pairwise([0, *ends])]
         yield from zip(ends, tasks.results(parts), strict=True)

@@ -145,6 +145,15 @@ def test_damage_is_found_where_it_is(kind: str, tmp_path: Path) -> None:
         assert found[:2] == (Corrupt, place) or (kind == "no row" and found[0] == place - 1 == len(rows) - 1)
 
 
+@pytest.mark.parametrize("position", ["x", 26.5, 1 << 62])
+def test_a_last_row_out_of_place_is_found_there(position: object, tmp_path: Path) -> None:
+    """Whatever the type of its position is, and however far it is."""
+    path = written(tmp_path / "log.db", FORECASTS)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE stored_events SET originator_version = ? WHERE originator_version = 26", (position,))
+    assert same(path)[:2] == (Corrupt, 26)
+
+
 def test_seasons_are_read_as_they_are_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all kinds of questions, in parts of several sizes; the other process ends before it is done."""
     monkeypatch.setattr(row_pages, "_has_columns", lambda *_: True)
