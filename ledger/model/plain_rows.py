@@ -6,6 +6,7 @@ is decoded. So whatever is read as columns, the decoder would read, too, and wou
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -115,6 +116,16 @@ class ReadPage(Sequence[Recorded]):
     def __init__(self, rows: Sequence[bytes], forecasts: ForecastRows, others: Sequence[Recorded]) -> None:
         self._rows, self.forecasts, self.others = rows, forecasts, others
 
+    def on(self, question: str) -> list[Recorded]:
+        """Return its events but for forecasts on other questions, in log order; "" for forecasts on none."""
+        if not question:
+            return [*self.others]
+        made, label = self.forecasts, question.encode()
+        on = [at for at, text in zip(made.position.tolist(), made.question, strict=True) if text == label]
+        before = self[-1].position - len(self)
+        picked = decode_rows([self._rows[at - before - 1] for at in on])
+        return sorted([*self.others, *picked], key=attrgetter("position"))
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -194,6 +205,12 @@ def read_page(rows: Sequence[bytes], before: Checkpoint) -> ReadPage | None:
     return read[0] if read else None
 
 
+def no_forecasts() -> ForecastRows:
+    """Return the forecasts of rows of which none is read as columns."""
+    three = (none := np.zeros(0, np.int64), none, none)
+    return ForecastRows(*three, [], [], none, none, np.zeros(0, "S1"), *three)
+
+
 def joined_forecasts(pages: Sequence[ForecastRows]) -> ForecastRows:
     """Return the forecasts of pages as those of one, with coded ids, and without what tells of their commands."""
 
@@ -243,11 +260,8 @@ def scan_rows(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
 
 def unscanned(rows: Sequence[bytes], before: Checkpoint) -> ScannedRows:
     """Return consecutive rows of which none is read as columns."""
-    numbers, texts = np.zeros(0, np.int64), np.zeros(0, "S1")
-    three = numbers, numbers, numbers
-    forecasts = ForecastRows(*three, [], [], numbers, numbers, texts, *three)
     digests = [before.digest, *compute_digests(rows)]
-    return ScannedRows(digests, np.zeros(len(rows), bool), forecasts, lambda: texts)
+    return ScannedRows(digests, np.zeros(len(rows), bool), no_forecasts(), lambda: np.zeros(0, "S1"))
 
 
 def _texts_between(flags: Sequence[str]) -> list[bytes]:

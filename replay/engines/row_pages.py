@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.plain_rows import (
     ForecastRows,
     ReadPage,
     joined_forecasts,
+    no_forecasts,
     read_page,
     scan_rows,
     unseal_columns,
@@ -56,10 +57,13 @@ class _Part(NamedTuple):
         return ReadPage(rows, self.forecasts, decode_rows(self.others))
 
 
-def _read_part(store: StoredLog, after: int, end: int) -> _Part | None:
-    """Read the rows after a log position up to another; None if they are not read as columns."""
+def _read_part(store: StoredLog, after: int, end: int, question: str | None) -> _Part | None:
+    """Read the rows after a log position up to another; None if they are not read as columns.
+
+    question: the only one whose forecasts are wanted; they are among the others then.
+    """
     before = Checkpoint(after, stated_digest(store.read(after - 1, 1)[0])) if after else START
-    reached, others, made, group = before, list[bytes](), list[ForecastRows](), list[bytes]()
+    reached, others, made, group, last = before, list[bytes](), list[ForecastRows](), list[bytes](), b""
     for rows in _rows_between(store, after, end):
         group += rows
         if sum(map(len, rows)) > _BYTES:
@@ -68,10 +72,12 @@ def _read_part(store: StoredLog, after: int, end: int) -> _Part | None:
             continue
         if (page := read_page(group, reached)) is None:
             return None
-        others += [group[row.position - reached.position - 1] for row in page.others]
-        made.append(page.forecasts)
+        kept = page.others if question is None else page.on(question)
+        others += [group[row.position - reached.position - 1] for row in kept]
+        made += [page.forecasts] if question is None else []
         reached, last, group = Checkpoint(page[-1].position, page[-1].digest), group[-1], []
-    return _Part(before, reached, joined_forecasts(made), others, last)
+    forecasts = joined_forecasts(made) if made else no_forecasts()
+    return _Part(before, reached, forecasts, others, last) if last else None
 
 
 def _rows_between(store: StoredLog, after: int, end: int) -> Iterator[list[bytes]]:
@@ -110,13 +116,17 @@ class _StoredRows(Sequence[bytes]):
         return self._rows[index]
 
 
-def read_columns(store: StoredLog, location: str, most: int | None = None) -> Generator[Sequence[Recorded], None, None]:
+def read_columns(
+    store: StoredLog, location: str, most: int | None = None, question: str | None = None
+) -> Generator[Sequence[Recorded], None, None]:
     """Unseal the pages of a store, as `unseal_columns` does, by every processor if they are many.
 
-    location: of the store. most: a log position; after it, they are read here. Raises Corrupt, Unavailable.
+    location: of the store. most: a log position; after it, they are read here. question: the only one whose forecasts
+    are wanted; pages may be without the columns of others, and have those on it among `others`.
+    Raises Corrupt, Unavailable.
     """
     reached = START
-    with closing(_parts(store, location, most)) as parts:
+    with closing(_parts(store, location, most, question)) as parts:
         for end, part in parts:
             if part is not None and part.before == reached:
                 yield part.page(store)
@@ -128,7 +138,9 @@ def read_columns(store: StoredLog, location: str, most: int | None = None) -> Ge
     yield from unseal_columns(store.pages(reached.position), reached)
 
 
-def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple[int, _Part | None], None, None]:
+def _parts(
+    store: StoredLog, location: str, most: int | None, question: str | None
+) -> Generator[tuple[int, _Part | None], None, None]:
     """Yield where each part of a log ends, and what was read of it; no part if it is read here alone."""
     others, ends = processors() - 1, list[int]()
     if others and can_fork():
@@ -143,7 +155,7 @@ def _parts(store: StoredLog, location: str, most: int | None) -> Generator[tuple
     except OSError:  # the system has no more processes
         return
     with closing(SharedTasks(store, _with_store, pool)) as tasks, suppress(BrokenExecutor, MemoryError):
-        parts = [tasks.submit(_found, *part) for part in pairwise([0, *ends])]
+        parts = [tasks.submit(_found, *part, question) for part in pairwise([0, *ends])]
         yield from zip(ends, tasks.results(parts), strict=True)
 
 
@@ -166,10 +178,10 @@ def _with_store(task: Callable[..., Any], *given: Any) -> Any:
     return task(_store[0], *given) if _store else None
 
 
-def _found(store: StoredLog, after: int, end: int) -> _Part | None:
+def _found(store: StoredLog, after: int, end: int, question: str | None) -> _Part | None:
     """Return what `_read_part` does; None also if anything is wrong with the rows."""
     try:
         with gc_pause.paused():
-            return _read_part(store, after, end)
+            return _read_part(store, after, end, question)
     except _UNFIT:
         return None

@@ -16,6 +16,7 @@ from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import share_text
+from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
@@ -103,7 +104,8 @@ def read_log(
     def filtered(pages: Iterable[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         """Yield the pages, or with `only` the selected rows of each, and keep the selected rows."""
         for page in pages:
-            some = [recorded for recorded in page if select(recorded.event)]
+            events = page.on(question) if isinstance(page, ReadPage) else page
+            some = [recorded for recorded in events if select(recorded.event)]
             selected.extend(some)
             if some or not only:
                 yield some if only else page
@@ -112,12 +114,13 @@ def read_log(
         with source.opened() as store:
             facts = from_log.facts(filtered(pages(store, cut)))
         return LogReading(cut.reached(), facts, selected)
-    with source.parts(cut, UNTOLD) as parts:
+    with source.parts(cut, UNTOLD, question=question if only else None) as parts:
+        rest = parts.columns if parts.columns and (only or not question) else parts.pages
         if only:
             sealed = (segment_events(part.columns, question) for part in parts.segments)
-            facts = from_log.facts(filtered(chain(sealed, parts.pages)))
+            facts = from_log.facts(filtered(chain(sealed, rest)))
         else:
-            facts = facts_of_segments(_selecting(parts.segments, filtered, question), filtered(parts.pages))
+            facts = facts_of_segments(_selecting(parts.segments, filtered, question), filtered(rest))
     return LogReading(cut.reached(), facts, selected)
 
 

@@ -82,13 +82,19 @@ class Log(NamedTuple):
 
     @contextmanager
     def parts(
-        self, cut: "Cut", without: Collection[str] | None = UNREAD, *, side_by_side: bool = True
+        self,
+        cut: "Cut",
+        without: Collection[str] | None = UNREAD,
+        *,
+        side_by_side: bool = True,
+        question: str | None = None,
     ) -> Iterator["LogParts"]:
         """Read the log up to a cut, with its segments if it has any.
 
         without: the columns of segments that are left out; None if each event needs its digest, so that rows are
         rebuilt. Without those that a frame does not need, forecasts may be given as their counts. side_by_side: other
-        processes may read rows, or check them first.
+        processes may read rows, or check them first. question: the only one whose forecasts are wanted, if they are no
+        columns of segments; see `read_columns`.
         """
         with self.opened() as store:
             located = self.location if isinstance(self.location, WithSegments) else None
@@ -96,7 +102,8 @@ class Log(NamedTuple):
                 located = WithSegments(self.location, trust="rows")
             sealed = located.sealed(store) if located is not None else None
             if located is None or sealed is None:
-                with closing(read_columns(store, fspath(self.location), cut.most if side_by_side else 0)) as columns:
+                most = cut.most if side_by_side else 0
+                with closing(read_columns(store, fspath(self.location), most, question)) as columns:
                     yield LogParts(iter(()), cut.read(store.pages()), columns=cut.pages(columns))
                 return
             unsealed = iter(()) if located.is_whole else sealed.rows_after(store)

@@ -13,14 +13,19 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError
+from forecast_ledger.ledger.model import plain_rows
+from forecast_ledger.ledger.model.commands import SubmitForecast
+from forecast_ledger.ledger.model.events import ForecastMade
 from forecast_ledger.ledger.model.log import encode_row
 from forecast_ledger.ledger.model.plain_rows import CodedTexts, ReadPage
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.tables.catalogue import BUILT, Projections
 from forecast_ledger.replay.engines import row_pages
+from forecast_ledger.replay.explain.numbers import explain
 from forecast_ledger.replay.reading.log import AsOf, Cut, Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.ledger.model.test_plain_rows import forecasts_of
@@ -165,6 +170,41 @@ def test_seasons_are_read_as_they_are_alone(tmp_path: Path, monkeypatch: pytest.
         same(path)
 
 
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_forecasts_on_one_question_are_read_alone(
+    side_by_side: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever they are in the parts: every other event, and none on other questions where columns are read."""
+    monkeypatch.setattr(plain_rows, "_ENOUGH", 1)
+    on = [structs.replace(each, question="snow") for each in FORECASTS[2:] if isinstance(each, SubmitForecast)]
+    mixed = [each for pair in zip(FORECASTS[2:], on, strict=True) for each in pair]
+    path = written(tmp_path / "log.db", [*FORECASTS[:2], opened("snow"), *mixed[:20], opened("sun"), *mixed[20:]])
+    with Log(path).opened() as store:
+        every = [row for page in Cut(None).read(store.pages()) for row in page]
+    for question in ("snow", "sun", "rain", ""):
+        with Log(path).parts(Cut(None), side_by_side=side_by_side, question=question) as parts:
+            pages = [*(parts.columns or ())]
+        found = [row for page in pages for row in (page.on(question) if isinstance(page, ReadPage) else page)]
+        on_it = [row for row in every if not isinstance(row.event, ForecastMade) or row.event.question == question]
+        assert [row for row in found if row in on_it] == on_it
+        assert len(found) == len(on_it)
+
+
+@pytest.mark.parametrize("story", ["metaculus-2022", "autocast-2022", "changed-outcomes"])
+def test_explanations_are_those_of_a_log_that_is_read_alone(
+    story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of scores, which need the forecasts on one question, and of prizes and ranks, which need none as events."""
+    monkeypatch.setattr(row_pages, "_has_columns", lambda *_: True)
+    path = written(tmp_path / "log.db", commands_of(story))
+    season = replay(path)
+    asked = [("score", *(row[name] for name in ("contest", "question", "participant"))) for row in season.scores][:4]
+    asked += [(what, row["contest"], row["participant"]) for row in season.prizes for what in ("prize", "rank")][:4]
+    beside = [explain(path, *each) for each in asked]
+    monkeypatch.setattr(row_pages, "processors", lambda: 1)
+    assert beside == [explain(path, *each) for each in asked]
+
+
 def test_what_is_appended_meanwhile_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows after those that there were at first are read alone."""
     path = written(tmp_path / "log.db", FORECASTS)
@@ -183,8 +223,8 @@ def test_a_part_of_other_rows_is_not_taken(tmp_path: Path, monkeypatch: pytest.M
             monkeypatch.setattr(
                 row_pages,
                 "_found",
-                lambda store, after, end, first=first, another=another: found(
-                    another if after == first else store, after, end
+                lambda store, after, *rest, first=first, another=another: found(
+                    another if after == first else store, after, *rest
                 ),
             )
             assert told(path) == expected
