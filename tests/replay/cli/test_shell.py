@@ -47,7 +47,10 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
             "explain LOG score plain olympics-2021 A --as-of 31",
             "counts in the contest, so it has no scores; ask again once",
         ),
-        ("explain LOG rank plain NOPE", "a question that counts; `table LOG leaderboard` lists the participants on it"),
+        (
+            "explain LOG rank plain NOPE",
+            "no such participant made a forecast; on the board are: A, B, C, bot; `table LOG leaderboard` lists",
+        ),
         ("explain LOG balance plain A", "has no trading; `table LOG accounts` lists the accounts"),
         ("leaderboard LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
         ("pay LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
