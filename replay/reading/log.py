@@ -6,7 +6,7 @@ from datetime import date, datetime
 from itertools import chain, tee
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.arguments import checked
@@ -36,6 +36,7 @@ OnProgress = Callable[[int], None]  # called with the number of events read so f
 Trust = Literal["files", "rows"]
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
 OnMessage = Callable[[str], None]
+_T = TypeVar("_T")
 _EVENT = 300  # bytes for each event that is not read as columns, about
 
 
@@ -142,7 +143,8 @@ class LogParts(NamedTuple):
 
     def facts(self) -> Facts:
         """Read all, and return the facts."""
-        return facts_of_segments(((part.columns, part.end) for part in self.segments), self.columns or self.pages)
+        segments = ((part.columns, part.end) for part in self.segments)
+        return self._made(lambda pages: facts_of_segments(segments, pages))
 
     def frame(self, memory: int | None = None) -> LogFrame:
         """Read all but the forecasts in segments, which can then be read for some questions.
@@ -158,11 +160,18 @@ class LogParts(NamedTuple):
                     counted[part.segment.first] = ends
                 yield part.columns, part.end
 
-        frame = frame_of_segments(columns(), _within(memory, self.columns or self.pages))
+        frame = self._made(lambda pages: frame_of_segments(columns(), _within(memory, pages)))
         if read:
             give_back_memory()
         sealed = SealedForecasts(self.folder, tuple(read), frame.facts.as_of, counted=counted)
         return LogFrame(frame, sealed)
+
+    def _made(self, make: Callable[[Iterator[Sequence[Recorded]]], _T]) -> _T:
+        """Return what is made of the columns, if there are any; if an event of them is wrong, of the pages."""
+        if self.columns is not None:
+            with suppress(Corrupt):  # which fault is found first depends on where pages end, and so on the processors
+                return make(self.columns)
+        return make(self.pages)
 
 
 def _within(memory: int | None, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

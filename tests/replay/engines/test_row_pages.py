@@ -159,6 +159,15 @@ def test_a_last_row_out_of_place_is_found_there(position: object, tmp_path: Path
     assert same(path)[:2] == (Corrupt, 26)
 
 
+def test_which_fault_is_named_does_not_depend_on_parts(tmp_path: Path) -> None:
+    """One process reads these rows as one page, of which the events that are no forecasts come first."""
+    rows = [*sound()]
+    early = structs.replace(rows[9], event=structs.replace(rows[9].event, question="late"))
+    late = structs.replace(rows[0], event=structs.replace(rows[0].event, question="late"))
+    found = same(forged(tmp_path / "log.db", [*rows[:9], early, *rows[10:19], late, *rows[20:]]))
+    assert found == (Corrupt, 10, "expected a question opened earlier; found 'late', opened at log position 20")
+
+
 def test_seasons_are_read_as_they_are_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all kinds of questions, in parts of several sizes; the other process ends before it is done."""
     monkeypatch.setattr(row_pages, "_has_columns", lambda *_: True)
