@@ -135,7 +135,8 @@ def require_name(kind: str, name: str, names: Sequence[str]) -> str:
     """Return the name if it is one of these; any other is wrong usage, and the message has the nearest and all."""
     if name not in names:
         near = nearest(name, names)
-        fail(f"no {kind} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {in_list(names)}", USAGE)
+        first = f"; the nearest is {in_list([near])}" * bool(near)
+        fail(f"no {kind} named {name!r}{first}; there are: {in_list(names)}", USAGE)
     return name
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.projections.facts.columns import (
     Contest,
     Facts,
@@ -208,8 +209,9 @@ def unmoved(facts: Facts, after: int, names: Collection[str] | None = None) -> l
 def unmoved_note(names: Sequence[str], command: str) -> str:
     """Say that sealed boards do not change. command: the one that shows them as if they were not sealed."""
     shown = quote(names[0]) if len(names) == 1 else "CONTEST"
+    boards = listed("", names, MOST_SAID)
     return (
-        f"sealed boards do not count these events: {_some(names, ', ')}; to see one as if it were not sealed: "
+        f"sealed boards do not count these events: {boards}; to see one as if it were not sealed: "
         f"forecast-ledger what-if LOG {command}--unsealed --contest {shown}"
     )
 
@@ -301,7 +303,7 @@ def every_seal_note(projections: Projections, names: Collection[str] | None = No
     if len(changed) <= MOST_SEALED:
         return [note for name in changed for note in seal_notes(projections, name)]
     told = f"{len(changed):,} contests were sealed with answers, forecasts or ids that changed since: "
-    told += _some(changed, ", ")
+    told += listed("", changed, MOST_SAID)
     see = "forecast-ledger leaderboard LOG CONTEST, and of all contests: forecast-ledger audit LOG paper.md"
     return [told, f"to see what changed: {see}"]
 
@@ -324,10 +326,10 @@ def answer_words(facts: Facts, answer: Settlement) -> str:
     return f"{words} (#{answer.position})"
 
 
-def _some(words: Sequence[str], between: str = "; ") -> str:
+def _some(words: Sequence[str]) -> str:
     """Return the first of some clauses, and how many there are besides."""
-    more = f"{between}and {len(words) - MOST_SAID:,} more" * (len(words) > MOST_SAID)
-    return between.join(words[:MOST_SAID]) + more
+    more = f"; and {len(words) - MOST_SAID:,} more" * (len(words) > MOST_SAID)
+    return "; ".join(words[:MOST_SAID]) + more
 
 
 def _rows(projections: Projections, name: str) -> dict[str, Row]:

@@ -17,6 +17,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
 from forecast_ledger.replay.explain import explain_intervals
 from forecast_ledger.replay.explain.explain_scores import Explanation, rounded_parts, score
+from forecast_ledger.replay.reading.board_notes import unmoved_note
 from forecast_ledger.replay.reading.log import Log
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.cli.test_main import run
@@ -446,12 +447,16 @@ def test_the_command_prints_a_table_or_one_json_object(log_of: Logs) -> None:
 
 
 def test_a_name_with_a_comma_is_in_quotes_in_a_list(tmp_path: Path) -> None:
-    """Of those on whose forecasts a score depends, and of those that there are if one is not found."""
+    """Of those on whose forecasts a score depends, of those that there are, and of sealed contests."""
     made = [forecast(participant=who) for who in ("ada", "bo", "Doe, Jane")]
     story: list[AnyCommand] = [opened(), contest(), entry(), *made, resolution()]
-    arguments = ("explain", written(tmp_path / "log.db", story), "score", "cup", "rain")
+    log = written(tmp_path / "log.db", story)
+    arguments = ("explain", log, "score", "cup", "rain")
     assert "depends on  2 other participants ('Doe, Jane', bo), " in run(*arguments, "ada").stdout
     assert "; there are: 'Doe, Jane', ada, bo" in run(*arguments, "x").stderr
+    missing = run("table", log, "score_parts", "--where", "participant=Doe, Jan").stderr
+    assert "; the nearest is 'Doe, Jane'; there are: " in missing
+    assert ": 'a cup', cup; " in unmoved_note(["a cup", "cup"], "")
 
 
 def test_what_is_printed_can_be_read_without_knowing_this_code(log_of: Logs) -> None:
