@@ -1,5 +1,6 @@
 """Processes that do a part of the work of this one, and can be ended at any moment."""
 
+import errno
 import os
 import pickle
 import signal
@@ -97,9 +98,14 @@ class Pool:
         return ours
 
     def _serve_aside(self, pipe: "Connection") -> None:
-        """Serve a process in a thread."""
+        """Serve a process in a thread. Raises OSError: the system has no more threads, or no memory for one."""
         self._threads.append(Thread(target=self._serve, args=(pipe,), daemon=True))
-        self._threads[-1].start()
+        try:
+            self._threads[-1].start()
+        except RuntimeError:
+            del self._threads[-1]
+            self.close()
+            raise OSError(errno.EAGAIN, "no thread can be started") from None
 
     def _serve(self, pipe: "Connection") -> None:
         """Send a process one task after the other, and take what each gives; if the process ends, nobody does any."""
@@ -208,7 +214,10 @@ def _work(pipe: "Connection") -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):  # a thread that a fork does not have may hold their locks
         with suppress(OSError):  # it is closed
             setattr(sys, name, os.fdopen(number, "w", errors="backslashreplace", closefd=False))
-    Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        Thread(target=_end_with_parent, daemon=True).start()
+    except RuntimeError:  # the system has no more threads
+        os._exit(1)
     try:
         while True:
             task, given = pickle.loads(pipe.recv_bytes())  # noqa: S301 - from the process that started this one

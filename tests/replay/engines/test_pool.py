@@ -1,5 +1,6 @@
 """Processes do tasks and can be ended at any moment; a program that has no guard is told so."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -224,6 +225,18 @@ def test_a_process_that_is_killed_in_the_middle_of_a_result_ends_all_tasks(two: 
         large.result(timeout=10)
     with pytest.raises(BrokenExecutor):
         two.submit(twice, 1).result(timeout=10)
+
+
+def test_where_the_system_has_no_more_threads_no_process_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who wanted help does the work alone, as where there are no more processes."""
+
+    def fails(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fails)
+    with pytest.raises(OSError, match="no thread can be started"):
+        pool.start(1, nothing, None)
+    assert multiprocessing.active_children() == []
 
 
 def test_processes_that_are_stopped_are_ended_too(two: pool.Pool) -> None:
