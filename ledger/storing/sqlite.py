@@ -105,7 +105,7 @@ class SQLite(Rows):
         with self._files.reading() as cursor:
             cursor.execute(query, (self._name,))
             [newest] = cursor.fetchone()
-        return newest or 0
+        return newest if isinstance(newest, int) else 0  # a damaged file may have a text there
 
     def heads(self, most: int) -> Sequence[tuple[str, int]]:
         query = database.HEADS.format(table=TABLE) + "?"

@@ -87,6 +87,15 @@ def test_broken_logs_have_the_same_verdict(tmp_path: Path, broken: Broken, begun
     assert len(begun) == 1
 
 
+@pytest.mark.usefixtures("begun")
+def test_a_last_position_that_is_a_text_is_found(tmp_path: Path) -> None:
+    """SQLite holds it to be greater than every number."""
+    path = written(tmp_path / "log.db", FORECASTS)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE stored_events SET originator_version = 'last' WHERE originator_version = 26")
+    assert not same(path)
+
+
 @pytest.mark.parametrize("story", ["metaculus-2022", "autocast-2022", "changed-outcomes"])
 def test_sound_logs_are_verified_side_by_side(tmp_path: Path, story: str, begun: list[Beginning | None]) -> None:
     """As a file and as segments; forecasts have the columns that they have alone, in the order of the log."""
