@@ -8,7 +8,7 @@ from typing import Any
 
 from forecast_ledger.replay.engines.pool import Pool
 
-_SOON = 0.0005  # seconds for which a thread that serves a process, which waits, lets this one compute
+_SOON = 0.0005  # seconds after which this thread lets the one run that sends a waiting process its next task
 
 
 class Task:
