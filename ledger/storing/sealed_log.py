@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from itertools import islice, takewhile
 from pathlib import Path
+from threading import get_ident
 from typing import NamedTuple
 
 import numpy as np
@@ -121,12 +122,13 @@ class SealedLog:
         self, read: Callable[[Segment], SegmentColumns], ahead: int
     ) -> Iterator[tuple[Segment, SegmentColumns]]:
         """Yield each segment and what is read of it; threads read the next ones while this one is used."""
-        segments = iter(self.manifest.segments)
-        with ThreadPoolExecutor(_AHEAD + 1) as aside:
+        segments, threads = iter(self.manifest.segments), set[int]()
+        aside = ThreadPoolExecutor(_AHEAD + 1, initializer=lambda: threads.add(get_ident()))
 
-            def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
-                return ((each, aside.submit(read, each)) for each in islice(segments, count))
+        def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
+            return ((each, aside.submit(read, each)) for each in islice(segments, count))
 
+        try:
             pending = deque(begin(_AHEAD))
             aside.submit(import_module, "pyarrow.parquet")  # takes as long as comparing a file, which lets it run
             pending.extend(begin(ahead - _AHEAD))
@@ -135,6 +137,8 @@ class SealedLog:
                 found = columns.result()
                 pending.extend(begin(1))
                 yield segment, found
+        finally:  # which the garbage collector may run in one of the threads: it cannot wait for itself
+            aside.shutdown(wait=get_ident() not in threads, cancel_futures=True)
 
     def _columns(
         self, segment: Segment, without: Collection[str], read: Callable[..., SegmentColumns] = read_columns

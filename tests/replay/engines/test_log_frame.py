@@ -1,5 +1,6 @@
 """Forecasts of some questions only, read from segments and a tail: in all, those that a reading of the log has."""
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -221,6 +222,35 @@ def test_segments_come_in_log_order_up_to_the_first_that_is_damaged(
     with pytest.raises(Corrupt, match=damaged.name) as caught:
         any(parts)
     assert (seen, caught.value.position) == ([5, 10, 15], 16)
+
+
+def test_a_reading_that_is_collected_in_one_of_its_threads_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the traceback of a fault can keep a reading until a thread that reads ahead collects garbage."""
+    records = recorded("metaculus-2022")
+    folder, rows = tmp_path / "segments", [log.seal(each)[0] for each in records]
+    seal_pages(lambda after: iter([rows[after:]] if rows[after:] else []), "main", folder, 5)
+    sealed, begun, dropped, collected = SealedLog(folder, "main"), Event(), Event(), Event()
+    read = sealed._columns
+
+    def collecting(segment: Segment, without: Collection[str]) -> SegmentColumns:
+        if segment.first > 1:
+            begun.set()
+            assert dropped.wait(10)
+            gc.collect()
+            collected.set()
+        return read(segment, without)
+
+    monkeypatch.setattr(sealed, "_columns", collecting)
+    parts = sealed.segments(lambda *_: True)
+    assert next(parts).end.position == 5
+    cycle: list[Any] = [parts]
+    cycle.append(cycle)
+    assert begun.wait(10)
+    del parts, cycle
+    dropped.set()
+    assert collected.wait(10)  # if it is not closed without an error, this test fails with a warning
 
 
 def test_a_participant_who_comes_from_nowhere_is_refused() -> None:
