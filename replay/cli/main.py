@@ -87,12 +87,25 @@ def _plain_ends() -> Iterator[None]:
         from forecast_ledger.ledger.core.redaction import redacted_text
         from forecast_ledger.projections.core.text_table import escape
 
+        if isinstance(error, click.NoSuchOption) and error.option_name in {"-o", "--out", "--output"}:
+            _tell_where_it_goes(error)
         vars(error)["message"] = "\n".join(map(escape, redacted_text(error.message).split("\n")))
         raise
     except KeyboardInterrupt as stopped:  # before or after the work of a command, which reports its own
         number = signal_of(stopped)
         click.echo(f"forecast-ledger: stopped by {number.name}", err=True)
         sys.exit(SIGNALLED + number)
+
+
+def _tell_where_it_goes(error: click.NoSuchOption) -> None:
+    """Say how a command is told what to write, instead of naming the option that is spelled most like this one."""
+    names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
+    remedies = {
+        "out": " Name what is to be written as the last argument.",
+        "most": " To write what is printed to a file, add: > FILE",
+    }
+    remedy = "".join(text for name, text in remedies.items() if name in names)
+    vars(error).update(message=error.message + remedy, possibilities=None)
 
 
 def _short(summary: str) -> str:

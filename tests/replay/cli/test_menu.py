@@ -75,3 +75,25 @@ def test_no_error_repeats_what_a_terminal_obeys(words: list[str]) -> None:
     """Arguments may come from others; wrong usage shows them escaped."""
     result = CliRunner().invoke(main, words, color=True)
     assert (result.exit_code, {"\x1b", "\u202e"} & {*result.output}) == (USAGE, set())
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (
+            "report s.db --output s.html",
+            "No such option '--output'. Name what is to be written as the last argument.\n",
+        ),
+        ("pack s.db -o s.zip", "No such option '-o'. Name what is to be written as the last argument.\n"),
+        (
+            "leaderboard s.db --output s.csv",
+            "No such option '--output'. To write what is printed to a file, add: > FILE\n",
+        ),
+        ("--output s.db", "No such option '--output'.\n"),
+        ("report s.db s.html --contests x", "No such option '--contests'. Did you mean '--contest'?\n"),
+    ],
+)
+def test_an_option_for_output_that_no_command_has_is_answered(command: str, remedy: str) -> None:
+    """With where the name of the file goes, not with the option whose letters are most alike."""
+    result = run(*command.split())
+    assert (result.exit_code, result.stderr.partition("Error: ")[2]) == (USAGE, remedy)
