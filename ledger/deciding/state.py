@@ -1,6 +1,6 @@
 """The state that commands are decided against."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -304,6 +304,25 @@ class State:
     def is_hidden(self, contest: str, participant: str) -> bool:
         """Return whether a participant is excluded as hidden."""
         return self.hidden.get((contest, participant), NOT_EXCLUDED)[1]
+
+    def sealed_with(self, questions: Collection[str], participants: Collection[str]) -> list[str]:
+        """Return, in order, the finalized contests that one of these questions or participants is part of.
+
+        A participant, under any id, is if it has a forecast on one of the questions, or an account.
+        """
+        people = {self.renamed.get(who) or who for who in participants}
+        entries = [entry for entry in self.entries if self.contests[entry[0]].finalized]
+        return sorted(
+            {
+                contest
+                for contest, question in entries
+                if question in questions
+                or any(
+                    self.account_key(contest, who) in self.accounts or self.last_of(question, who) is not None
+                    for who in people
+                )
+            }
+        )
 
     def account_key(self, contest: str, participant: str) -> tuple[str, str]:
         """Return the key of a participant's account, if there is one: the contest, and the id that opened it."""

@@ -142,7 +142,7 @@ def append(
     With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
     ledger must be empty, or have only such rows; the times must not fall.
     """
-    from forecast_ledger.replay.writing.append import outcome_row, tally
+    from forecast_ledger.replay.writing.append import Uncounted, outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     _check_options(trial=dry_run, segments=segments, strict=strict, map_=map_)
@@ -159,14 +159,14 @@ def append(
         nullcontext(lambda _: None) if dry_run else _shown(source, counts) as on_progress,
     ):
         ledger.claims = limits
-        handled = _handled(ledger, source, on_progress, counts, atomic=atomic)
+        uncounted = Uncounted(ledger)
+        handled = uncounted.noted(_handled(ledger, source, on_progress, counts, atomic=atomic))
         outcomes = tally(keep(handled), on_refusal, counts)
         if base is not None:
             emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
         deque(outcomes, 0)
-        head = base or ledger.head()
-    for line in source.lines():
-        say(line)
+        head, boards = base or ledger.head(), uncounted.boards()
+    say_lines(source.lines(), boards)
     if _print_counts(counts, head, view, dry_run=dry_run) or (source.followed and source.followed.others):
         sys.exit(FINDINGS)
 
@@ -394,6 +394,16 @@ def _configure_logging(*, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=last))
     logging.basicConfig(handlers=[handler], level=logging.DEBUG)
+
+
+def say_lines(lines: Iterable[str], boards: Sequence[str]) -> None:
+    """Say some lines, and which sealed boards do not count what was recorded."""
+    for line in lines:
+        say(line)
+    if boards:
+        from forecast_ledger.replay.reading.board_notes import unmoved_note
+
+        say(unmoved_note(boards, ""))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import click
 from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.replay.cli import completion
-from forecast_ledger.replay.cli.append import board_prizes, opened, summed_refusals
+from forecast_ledger.replay.cli.append import board_prizes, opened, say_lines, summed_refusals
 from forecast_ledger.replay.cli.shell import (
     emit,
     emit_table,
@@ -85,6 +85,7 @@ def import_from(
     from forecast_ledger.replay.importing.question_forecasts import Following
     from forecast_ledger.replay.importing.record_copy import FollowedCopy, record_copy
     from forecast_ledger.replay.importing.source_files import SourceFiles
+    from forecast_ledger.replay.writing.append import Uncounted
 
     require_columns(view, COUNT_COLUMNS)
     if strict and not trades:
@@ -100,13 +101,13 @@ def import_from(
             opened(log, name, dry_run=dry_run) as (ledger, _),
             progress("commands") as on_progress,
         ):
-            counts = record_copy(ledger, copy, on_refusal, on_progress=on_progress)
-            head = ledger.head()
+            uncounted = Uncounted(ledger)
+            counts = record_copy(ledger, copy, on_refusal, on_progress=on_progress, noted=uncounted.noted)
+            head, boards = ledger.head(), uncounted.boards()
             compared = compare_published(ledger.read(), source.published)
     finally:
         files.close()
-    for line in (*copy.lines(), *compared.lines(), *["nothing was written"] * dry_run):
-        say(line)
+    say_lines((*copy.lines(), *compared.lines(), *["nothing was written"] * dry_run), boards)
     position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
     row = {**counts, "not_carried_over": sum(copy.left_out.counts.values()), **position}
     emit(COUNT_COLUMNS[: len(row)], [row], view)

@@ -56,9 +56,6 @@ CHANGED = "the source says otherwise"
 OTHER_GROUP = "another group or category of a question: that of the ledger stays"
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
 SEALED = "another weight in a contest that is finalized: its board stays"
-SEALED_ANSWER = (
-    "another answer, or none, of a question of a contest that is finalized: recorded, and its sealed board stays"
-)
 OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
 ANSWER_TIMES = "other times of a question whose answer this copy does not have: the answer and the times stay"
@@ -228,8 +225,6 @@ class _Question:
         yield from self._openings(commands)
         if unsettles:
             yield from self._revocations()
-            if not self._sealed.isdisjoint(known.entries):
-                yield self._where, NotCarried(SEALED_ANSWER)
         yield from times.commands(self._where) if moves else times.known()
         yield from self._quotes(commands)
         settled = bool(known.standing) and not unsettles

@@ -139,15 +139,21 @@ class FollowedCopy:
 
 
 def record_copy(
-    ledger: Ledger, copy: FollowedCopy, on_refusal: OnRefusal, *, on_progress: Callable[[int], None] = lambda _: None
+    ledger: Ledger,
+    copy: FollowedCopy,
+    on_refusal: OnRefusal,
+    *,
+    on_progress: Callable[[int], None] = lambda _: None,
+    noted: Callable[[Iterator[Outcome]], Iterator[Outcome]] = iter,
 ) -> dict[str, int]:
     """Append what a copy has, as it follows the copies that are recorded; return the numbers of outcomes.
 
-    on_refusal: called for each refusal. on_progress: called with the number of commands done. Raises what
+    on_refusal: called for each refusal. on_progress: called with the number of commands done. noted: passes the
+    outcomes on. Raises what
     `Ledger.handle_many` raises; what was recorded before stays, and another import goes on from there.
     """
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    for number, _ in enumerate(tally(copy.outcomes(ledger), on_refusal, counts), 1):
+    for number, _ in enumerate(tally(noted(copy.outcomes(ledger)), on_refusal, counts), 1):
         if not number % _SHOWN:
             on_progress(number + copy.left_out.known)
     return counts | {"duplicate": counts["duplicate"] + copy.left_out.known}

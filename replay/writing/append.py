@@ -9,7 +9,15 @@ from typing import IO, Any
 from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import (
+    AnnulQuestion,
+    AnyCommand,
+    FinalizeContest,
+    RenameParticipant,
+    ResolveQuestion,
+    RestateForecasts,
+    RevokeResolution,
+)
 from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.command_lines import (
@@ -25,6 +33,9 @@ from forecast_ledger.replay.writing.command_lines import (
 LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each
 FIRST_BATCH = 1_000  # commands of the first transaction
 BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
+
+# Commands whose events boards that were sealed before do not count, and the one that seals a board.
+_NOTED = {AnnulQuestion, FinalizeContest, RenameParticipant, ResolveQuestion, RestateForecasts, RevokeResolution}
 
 Outcome = tuple[InputLocation, AnyCommand | None, Receipt | Refused]
 OnRefusal = Callable[[InputLocation, Refused], None]
@@ -150,7 +161,7 @@ def append_blocks(
     ledger: Ledger, reading: CommandBlocks[Block], on_progress: OnProgress, counts: dict[str, int]
 ) -> Iterator[Outcome]:
     """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused,
-    or of which a quote was skipped.
+    or of which a quote was skipped; of a block with a command that sealed boards may not count, return all outcomes.
 
     It does what `append_batches` does, but the commands of a transaction are read, decided and counted together; if a
     line or row may not be a command, those of its block are read again one by one.
@@ -162,10 +173,11 @@ def append_blocks(
         begun = time.thread_time()  # as in `append_batches`
         handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
         size = _next_size(len(lines), time.thread_time() - begun)
-        if _count_recorded(handled, counts) < len(handled):
+        is_noted = commands is None or (type(commands) is list and not _NOTED.isdisjoint(map(type, commands)))
+        if is_noted or _count_recorded(handled, counts) < len(handled):
             batch = reading.with_locations(lines, commands) if commands is not None else batch
             for (location, command), outcome in zip(batch, handled, strict=True):
-                if isinstance(outcome, Refused) or outcome.refused:
+                if is_noted or isinstance(outcome, Refused) or outcome.refused:
                     yield location, None if isinstance(command, Refused) else command, outcome
         reading.finish(lines, batch)
         on_progress(reading.number)
@@ -177,6 +189,35 @@ def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int
     counts["accepted"] += duplicate.count(False)
     counts["duplicate"] += duplicate.count(True)
     return len(duplicate)
+
+
+class Uncounted:
+    """Notes which boards that were sealed before do not count what is recorded. ledger: that records it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._sealed = ledger, set[str]()
+        self._questions, self._participants = set[str](), set[str]()
+
+    def noted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Pass the outcomes on; note what is recorded."""
+        for item in outcomes:
+            _, command, outcome = item
+            if type(command) in _NOTED and isinstance(outcome, Receipt) and not outcome.duplicate:
+                if isinstance(command, FinalizeContest):
+                    self._sealed.add(command.contest)
+                elif isinstance(command, RenameParticipant):
+                    self._participants.add(command.participant)
+                else:
+                    self._questions.add(getattr(command, "question", ""))
+            yield item
+
+    def boards(self) -> list[str]:
+        """Return the contests of these boards, in order, without those that the same file seals."""
+        if not self._questions and not self._participants:
+            return []
+        return [
+            each for each in self._ledger._sealed_with(self._questions, self._participants) if each not in self._sealed
+        ]
 
 
 FIRST = 3  # refusals of each code that are passed on

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from tests.replay.cli.test_main import run
+from tests.replay.cli.test_main import run, said
 from tests.support.paths import DATA
 from tests.support.sources import edit
 
@@ -65,6 +65,30 @@ def test_a_contest_that_is_there_keeps_its_rules(tmp_path: Path) -> None:
     assert json.loads(run("table", log, "contests", "--format", "json").stdout)[0]["rules"] == "brier-daily"
     assert "open_contest" not in found.stderr
     assert json.loads(found.stdout)[0]["duplicate"] > 0
+
+
+def test_a_copy_that_changes_what_a_sealed_board_rests_on_says_that_it_stays(tmp_path: Path) -> None:
+    """Another answer, then other forecasts; the same copy once more changes nothing, and says nothing."""
+    log, copy = str(tmp_path / "log.db"), Path(shutil.copytree(DATA / "metaculus-import", tmp_path / "copy"))
+    seal = said("seal", "finalize_contest", contest="A month of questions")
+    note = "sealed boards do not count these events: 'A month of questions'; to see one as if it were not sealed: "
+    changes = {
+        "question_data.csv": ("2026-03-11 12:00:00+00:00,yes,", "2026-03-11 12:00:00+00:00,no,"),
+        "forecast_data.csv": ("0.4", "0.3"),
+    }
+
+    def notes(*options: str) -> list[str]:
+        told = run("import-from", "metaculus", log, str(copy), *options)
+        assert told.exit_code == FINE
+        return [line for line in told.stderr.splitlines() if line.startswith("sealed")]
+
+    assert (notes(), run("append", log, "-", given=seal).exit_code, notes()) == ([], FINE, [])
+    for name, (old, new) in changes.items():
+        (copy / name).write_text((copy / name).read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+        for options in (["--dry-run"], []):
+            [line] = notes(*options)
+            assert line == f"{note}forecast-ledger what-if LOG --unsealed --contest 'A month of questions'"
+        assert notes() == []
 
 
 def test_prices_only_leaves_out_what_people_forecast(tmp_path: Path) -> None:

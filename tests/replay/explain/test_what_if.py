@@ -168,7 +168,10 @@ def test_commands_that_a_sealed_board_does_not_count_are_told(log: str) -> None:
         ["prizes", "--unsealed", "--contest", "plain"],
     ):
         assert "sealed boards" not in run(*shown, *silent, given=ANNUL).stderr, silent
-    assert run("append", log, "-", given=ANNUL).exit_code == FINE
+    runs = [
+        run("append", log, "-", *options, given=ANNUL) for options in (["--dry-run"], [], [])
+    ]  # the last one: again
+    assert [f"{note} LOG --unsealed --contest plain" in told.stderr for told in runs] == [True, True, False]
     assert f"{note} LOG --unsealed --contest plain" in run("diff", log, "@35", "@36").stderr.splitlines()
     assert "sealed boards" not in run("diff", log, "@34", "@35").stderr
     assert "sealed boards" not in run("diff", log, "@35", "@36", "--table", "questions").stderr

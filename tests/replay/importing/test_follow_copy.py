@@ -37,7 +37,6 @@ from forecast_ledger.replay.importing.follow_copy import (
     BY_HAND_TIMES,
     OTHER_CONTEST,
     SEALED,
-    SEALED_ANSWER,
 )
 from forecast_ledger.replay.importing.new_names import SEALED_BOT
 from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE, BY_HAND, MERGED, MISSED, UNREAD
@@ -573,18 +572,6 @@ def test_an_answer_that_is_recorded_again_counts_as_replaced(older: Path) -> Non
             rewrite(older / QUESTIONS, replacing("501", Resolution=answer, Resolution_Known_Time=KNOWN))
             found = import_into(ledger, "metaculus", older).changes
             assert {what: count for what, count in found.items() if "answer" in what} == changes
-
-
-def test_an_answer_that_changes_after_the_seal_is_recorded_and_reported(older: Path) -> None:
-    """The board keeps the answer that it was sealed with, and the import says so: of another answer, and of none."""
-    with ticking() as ledger:
-        import_into(ledger, "metaculus", DOWNLOAD)
-        ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
-        assert SEALED_ANSWER not in import_into(ledger, "metaculus", DOWNLOAD).left_out
-        for answer, accepted in (("no", 2), ("", 1)):
-            rewrite(older / QUESTIONS, replacing("501", Resolution=answer, Resolution_Known_Time=KNOWN))
-            found = import_into(ledger, "metaculus", older)
-            assert (found.counts["accepted"], found.left_out[SEALED_ANSWER], found.refused) == (accepted, 1, [])
 
 
 def test_a_copy_that_does_not_say_who_is_a_bot_changes_none(older: Path) -> None:

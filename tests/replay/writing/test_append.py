@@ -9,16 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.files.manifest import refused_file
+from forecast_ledger.replay.reading.board_notes import unmoved
 from forecast_ledger.replay.writing import append, command_lines
-from forecast_ledger.replay.writing.append import append_batches, append_blocks, append_lines, tally
+from forecast_ledger.replay.writing.append import Uncounted, append_batches, append_blocks, append_lines, tally
 from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBlocks, read_lines
 from tests.support.effort import LONG as EFFORT
 from tests.support.effort import times
-from tests.support.given import DAY, NOW, OPENS, day, opened
+from tests.support.given import (
+    DAY,
+    NOW,
+    OPENS,
+    accepted,
+    annulment,
+    asked,
+    contest,
+    day,
+    entry,
+    finalization,
+    forecast,
+    forecasts,
+    opened,
+    renaming,
+    resolution,
+    restatement,
+    revocation,
+)
 
 FORECAST = {"type": "submit_forecast", "at": day(2), "question": "q", "participant": "ada", "probability": "0.25"}
 OPENED = {"type": "open_question", "at": day(1), "question": "q", "kind": "binary", "opens_at": day(1)}
@@ -210,6 +232,41 @@ def test_blocks_of_lines_are_the_lines_of_the_file(monkeypatch: pytest.MonkeyPat
             del lines[:count]
     assert not lines
     assert not reading.take(1)
+
+
+AFTER_SEAL: list[tuple[list[AnyCommand], list[str]]] = [
+    ([revocation("rain")], ["cup"]),
+    ([annulment("rain")], ["cup"]),
+    ([restatement(forecast("rain", at=OPENS))], ["cup"]),
+    ([restatement(forecast("snow", at=OPENS), question="snow")], ["cup"]),
+    ([resolution("snow")], ["cup"]),
+    ([renaming("ada", "eve")], ["cup"]),
+    ([renaming("bo", "eve"), forecast("snow", "cy")], []),
+    ([revocation("hail"), finalization("league")], []),
+]
+
+
+@pytest.mark.parametrize(("commands", "boards"), AFTER_SEAL)
+def test_what_sealed_boards_do_not_count_is_noted(commands: list[AnyCommand], boards: list[str]) -> None:
+    """Of what comes after the seal, as the readers of a log say it; sent once more, it changes nothing."""
+    before = [*asked("rain", {"ann": "0.7"}), opened("snow"), entry("cup", "snow"), *forecasts("snow", ann="0.4")]
+    after = [*asked("hail", {"bo": "0.2"}, under="league"), entry("league", "rain")]
+    begun = [contest("cup"), contest("league"), *before, renaming("ann", "ada"), finalization("cup"), *after]
+    lines = [
+        json.dumps(to_builtins(each) | {"id": f"last {number}", "type": each.__struct_config__.tag}, default=str)
+        for number, each in enumerate(commands)
+    ]
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        accepted(ledger, begun, "c")
+        for expected in (boards, []):
+            head, noted = ledger.head().position, Uncounted(ledger)
+            counts = {"accepted": 0, "duplicate": 0, "refused": 0}
+            file = LineBlocks(BytesIO("\n".join(lines).encode()))
+            blocks = append_blocks(ledger, file, lambda _: None, counts)
+            for _ in tally(noted.noted(blocks), lambda *_: None, counts):
+                pass
+            assert (counts["refused"], noted.boards()) == (0, expected)
+            assert unmoved(facts(ledger.read()), head) == expected
 
 
 @pytest.mark.usefixtures("small_blocks")
