@@ -4,7 +4,7 @@ A question that the ledger has from the same source is compared with its command
 other answers, forecasts that are new, corrected, gone or back again. What is the same is not sent again.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -120,15 +120,19 @@ def follow_copy(source: Source, read: ReadLog, following: Following) -> Iterator
     yield from _not_compared(copy, about, source.scope)
 
 
-def _not_compared(copy: RecordedCopy, about: Collection[str], scope: Scope) -> Iterator[SourceItem]:
+def _not_compared(
+    copy: RecordedCopy, about: Mapping[str, Sequence[LocatedCommand]], scope: Scope
+) -> Iterator[SourceItem]:
     """Return the questions with forecasts that stay because the copy does not say whether they are gone.
 
-    about: the questions that the copy has, or would have if the source did.
+    about: the questions that the copy has, or would have if the source did, with its commands.
     """
     for name, known in copy.questions.items():
         said = name in about and scope.forecasts(known.opened)
         stays = "" if said else scope.bare if name in about else scope.absent(known.opened)
-        if stays and any(forecasts.of_source and forecasts.spans for forecasts in known.forecasts.values()):
+        given = {getattr(item, "participant", "") for _, item in about.get(name, ())} if stays else set[str]()
+        given |= {copy.renamed.get(who, who) for who in given}
+        if any(each.of_source and each.spans and who not in given for who, each in known.forecasts.items() if stays):
             yield InputLocation(0, file=f"question {name}"), NotCarried(stays)
 
 
@@ -252,7 +256,7 @@ class _Question:
                 entry = known.entries[item.contest]
                 weight = Decimal(entry.weight).scaleb(-6)
                 yield location, structs.replace(item, at=format_instant(entry.at), weight=weight)
-                yield from self._weighted(location, item)
+                yield from self._weighted(location, item) if self._scope.weights(opened) else ()
             elif isinstance(item, AddQuestion):
                 yield location, item
                 if known.entries:

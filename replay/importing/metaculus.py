@@ -25,12 +25,14 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.metaculus_questions import (
     COLUMNS_OF_QUESTIONS,
+    WEIGHT,
     DownloadedQuestion,
     read_question,
     split_numbers,
 )
 from forecast_ledger.replay.importing.source_files import SourceFiles, check_columns, is_readme, location_in, read_csv
 from forecast_ledger.replay.importing.source_items import (
+    AGGREGATES_ALONE,
     BARE,
     Columns,
     NotCarried,
@@ -87,6 +89,10 @@ OTHER_FILES = {
 }
 FUTURE_END = "an end in the future of the download: a newer download has what became of the forecast"
 FUTURE_START = "a forecast that begins in the future of the download: a newer download has what became of it"
+NO_WEIGHTS = (
+    f"the weights of questions: no column is {WEIGHT!r}, so that new questions have the weight 1, and those of earlier "
+    "copies keep theirs"
+)
 EARLY = "a forecast that ended before its question opened, whose options changed before that, too"
 README_BYTES = 2**24
 LACKING = 1  # Metaculus writes no last cell, `PDF at Resolution`, in forecasts on questions without an answer
@@ -171,11 +177,13 @@ def read_download(files: SourceFiles, rules: str | None) -> Source:
     items += [(each.location, NotCarried(FUTURE_START)) for each in given if each.start > now]
     whole = any(not each.aggregate for each in given)
     made = [each for each in given if each.start <= now]
+    weighed = {row["Question ID"] for _, row in question_rows if WEIGHT in row}
     scope = Scope(
         forecasts=lambda _: whole,
         unread=lambda _, who: bool(who) and not files.partial.isdisjoint(tables[FORECASTS]),
         bots=any(_BOT in read_csv(files, name, LACKING)[0] for name in tables[FORECASTS]),
-        bare="" if given else BARE,
+        weights=lambda opened: opened.question in weighed,
+        bare="" if whole else AGGREGATES_ALONE if given else BARE,
     )
     return Source(_noting(files, _commands(question_rows, made, items, (rules, now))), scope, person_of=_person_of)
 
@@ -226,7 +234,10 @@ def _rows(
     if needed is NEEDED_OF_FORECASTS and _ANONYMOUS not in columns:
         needed = (*needed, *_NAMED)
     check_columns(name, columns, needed)
-    unread = Unread(COLUMNS_OF_QUESTIONS if needed is NEEDED_OF_QUESTIONS else COLUMNS_OF_FORECASTS)
+    known = COLUMNS_OF_QUESTIONS if needed is NEEDED_OF_QUESTIONS else COLUMNS_OF_FORECASTS
+    unread = Unread(known)
+    if WEIGHT in {*known.used} - {*columns} and not {*columns} <= {*known.used, *known.ignored}:
+        items.append((location_in(name, 1), NotCarried(NO_WEIGHTS)))
     for line, cells in rows:
         location = location_in(name, line)
         if isinstance(cells, Refused):

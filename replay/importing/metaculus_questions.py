@@ -28,6 +28,7 @@ PRESET = "peer-2024-03"
 BOTS_COUNT = "Include Bots in Aggregates"
 CONTINUOUS = {"numeric", "date", "discrete"}
 BEYOND = {"below_lower_bound", "above_upper_bound"}  # names that the ledger has for them, too
+WEIGHT = "Question Weight"
 WITHOUT_ANSWER = {"annulled", "ambiguous"}
 _OPTIONS = ("MC Options (All)", "MC Options (Current)", "MC Options")
 _HISTORY = "MC Options History"
@@ -40,7 +41,7 @@ COLUMNS_OF_QUESTIONS = Columns(
         *("Categories", "Leaderboard Tags", "Label", "Question Type", *_OPTIONS, _HISTORY),
         *("Lower Bound", "Open Lower Bound", "Upper Bound", "Open Upper Bound", "Continuous Range"),
         *("Open Time", "CP Reveal Time", "Scheduled Close Time", "Actual Close Time"),
-        *("Resolution", "Resolution Known Time", BOTS_COUNT, "Question Weight"),
+        *("Resolution", "Resolution Known Time", BOTS_COUNT, WEIGHT),
     ),
     ignored={
         "Post Curation Status": "each question with an opening counts; if it is not approved, it is named",
@@ -128,7 +129,7 @@ class DownloadedQuestion(NamedTuple):
             at=self.opens,
             contest=self.contest,
             question=self.id,
-            weight=self.row.get("Question Weight") or Decimal(1),
+            weight=self.row.get(WEIGHT) or Decimal(1),
         )
 
     def without_early_end(self) -> "DownloadedQuestion":

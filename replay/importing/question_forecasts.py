@@ -45,13 +45,15 @@ class Following(NamedTuple):
     """How a copy is followed. now: the instant of the import, µs. keep_missing: whether what is gone stays.
 
     take_back: whether also more than half of the forecasts may be gone. on_correction: called with the id of each
-    forecast that is to replace one of its own instant.
+    forecast that is to replace one of its own instant. on_first: with that of each command that restates the forecasts
+    of a participant on a question on which it had none.
     """
 
     now: int
     keep_missing: bool = False
     take_back: bool = False
     on_correction: Callable[[str], None] = lambda _: None
+    on_first: Callable[[str], None] = lambda _: None
 
 
 class Forecasts:
@@ -283,6 +285,8 @@ class Forecasts:
             forecasts=tuple(forecasts),
             reason="the source has other forecasts" if spans else "the source has no forecast any more",
         )
+        if not recorded.position:
+            self._following.on_first(command.id)
         return self._where._replace(command="restate_forecasts"), command
 
     def _added(

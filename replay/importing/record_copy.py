@@ -51,8 +51,9 @@ class FollowedCopy:
     """
 
     def __init__(self, source: Source, following: Following) -> None:
-        self._corrected = set[str]()  # ids of forecasts that replace one of their own instant
-        self._source, self._following = source, following._replace(on_correction=self._corrected.add)
+        self._corrected, self._first = set[str](), set[str]()  # ids of commands, as `Following` names them
+        self._source = source
+        self._following = following._replace(on_correction=self._corrected.add, on_first=self._first.add)
         self.left_out, self.changes = LeftOut(), Counter[str]()
         self.changed: dict[str, dict[str, None]] = {}
         self.others = 0
@@ -123,7 +124,7 @@ class FollowedCopy:
             if isinstance(outcome, Receipt):
                 self._keep(outcome)
             if command is not None and isinstance(outcome, Receipt) and not outcome.duplicate:
-                change, subject = _change(command), _subject(command)
+                change, subject = "" if command.id in self._first else _change(command), _subject(command)
                 if command.id in self._corrected:
                     change = CORRECTED
                 revoked = self.changed.get(REVOKED, {})

@@ -48,6 +48,9 @@ def cut_off(most: int, **texts: str) -> Iterator[NotCarried]:
 
 
 BARE = "a question on which earlier copies had forecasts, and this one has none at all: they stay"
+AGGREGATES_ALONE = (
+    "a question on which earlier copies had forecasts of others; this one has aggregates alone: they stay"
+)
 KNOWN = NotCarried("")  # what an earlier copy said, too: it counts as a duplicate
 SourceItem = tuple[InputLocation, AnyCommand | Refused | NotCarried]
 
@@ -57,16 +60,18 @@ class Scope(NamedTuple):
 
     questions: whether the copy would have the question if the source did. forecasts, answers: whether it would have all
     forecasts on a question, and its answer. unread: whether a part of the copy that may have the forecasts of a
-    participant on it, or its answer if the participant is "", cannot be read. bots: whether the copy says who is one.
-    trades: the first word of the ids of its trades, if it would have all of them. absent: why the copy does not say
-    whether a question is gone; "" if it does, or if the question may be of another source. bare: why the forecasts
-    stay on a question that the copy has, and of which it would not have all; "" if such a copy is a usual one.
+    participant on it, or its answer if the participant is "", cannot be read. weights: whether it says the weight.
+    bots: whether the copy says who is one. trades: the first word of the ids of its trades, if it would have all of
+    them. absent: why the copy does not say whether a question is gone; "" if it does, or if the question may be of
+    another source. bare: why the forecasts stay on a question that the copy has, and of which it would not have all; ""
+    if such a copy is a usual one.
     """
 
     questions: Callable[[QuestionOpened], bool] = lambda _: False
     forecasts: Callable[[QuestionOpened], bool] = lambda _: True
     answers: Callable[[QuestionOpened], bool] = lambda _: True
     unread: Callable[[QuestionOpened, str], bool] = lambda *_: False
+    weights: Callable[[QuestionOpened], bool] = lambda _: True
     bots: bool = True
     trades: str = ""
     absent: Callable[[QuestionOpened], str] = lambda _: ""

@@ -38,6 +38,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     OTHER_CONTEST,
     SEALED,
 )
+from forecast_ledger.replay.importing.metaculus import NO_WEIGHTS
 from forecast_ledger.replay.importing.new_names import SEALED_BOT
 from forecast_ledger.replay.importing.question_forecasts import BEFORE_CHANGE, BY_HAND, MERGED, MISSED, UNREAD
 from forecast_ledger.replay.importing.record_copy import REPLACED, REVOKED
@@ -45,6 +46,7 @@ from tests.replay.importing.test_metaculus import CHANGED, DOWNLOAD, FORECASTS, 
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, scores, table, ticking, told
 
+RESTATED, RETRACTED = (f"the forecasts of a participant on a question {what}" for what in ("restated", "retracted"))
 CLOSE, LATER = "2026-03-11 12:00:00+00:00", "2026-04-11 12:00:00+00:00"
 OPEN = {"Resolution": "", "Resolution_Known_Time": "", "Actual_Close_Time": ""}
 KNOWN = "2026-03-12 09:30:00.250000+00:00"  # when its answer was
@@ -395,6 +397,35 @@ def test_a_new_title_weight_and_address_amend_the_question(older: Path, tmp_path
         ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
         found = import_into(ledger, "metaculus", older)
         assert (found.counts["accepted"], found.left_out[SEALED], found.refused) == (2, 1, [])
+
+
+def test_a_copy_without_a_column_of_weights_changes_none(older: Path) -> None:
+    """Where it has another name, new questions have the weight 1, and that is said; not of an older download."""
+    edit(older / QUESTIONS, lambda text: text.replace("False,1.0", "False,2.5", 1))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        edit(older / QUESTIONS, lambda text: text.replace("Question Weight", "Weight", 1))
+        for said in (1, 0):
+            if not said:
+                rewrite(older / QUESTIONS, lambda row: {name: row[name] for name in row if name != "Weight"})
+            for log, weight in ((ledger, 2_500_000), (ticking(), 1_000_000)):
+                found = import_into(log, "metaculus", older)
+                assert found.left_out.get(NO_WEIGHTS, 0) == said
+                assert facts(log.read()).contests["A month of questions"].entries[0].weight == weight
+                assert found.changes == {}
+
+
+def test_first_forecasts_on_an_answered_question_are_no_change(tmp_path: Path) -> None:
+    """An earlier copy has the questions and nothing of ada; her forecasts are new then, and other ones restate them."""
+    before = Path(shutil.copytree(DOWNLOAD, tmp_path / "before"))
+    rewrite(before / FORECASTS, lambda row: None if row["Forecaster Username"] == "ada" else row)
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", before)
+        found = import_into(ledger, "metaculus", DOWNLOAD)
+        assert found.counts["accepted"] > 0
+        assert found.changes == {}
+        assert import_into(ledger, "metaculus", before).changes == {RETRACTED: 3}
+        assert import_into(ledger, "metaculus", DOWNLOAD).changes == {RESTATED: 3}
 
 
 def test_a_question_of_another_contest_is_in_both(older: Path, tmp_path: Path) -> None:

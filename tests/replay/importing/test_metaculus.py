@@ -30,6 +30,7 @@ from forecast_ledger.replay.importing.metaculus_questions import (
     read_list,
     zero_point,
 )
+from forecast_ledger.replay.importing.source_items import AGGREGATES_ALONE
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, told, zipped
 
@@ -142,7 +143,12 @@ def test_a_download_of_aggregates_alone_has_them_as_forecasters(download: Path, 
         assert len(made) == 2
         assert {event.participant for event in made} == {"recency_weighted"}
         assert [(event.participant, event.bot) for event in told(ledger) if isinstance(event, ParticipantEnrolled)]
-        assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
+        again = import_into(ledger, "metaculus", download)
+        assert (again.counts["accepted"], AGGREGATES_ALONE in again.left_out) == (0, False)
+    with ticking() as ledger:  # which has forecasts of others
+        import_into(ledger, "metaculus", DOWNLOAD)
+        questions = {name for name, _ in table(ledger, "forecasts", "question", "participant")} - {"504"}  # not read
+        assert import_into(ledger, "metaculus", download).left_out[AGGREGATES_ALONE] == len(questions)
 
 
 def test_a_download_in_any_order_gives_the_same_log(download: Path) -> None:
