@@ -10,10 +10,11 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import OpenQuestion, SubmitForecast
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.processes import forking
+from tests.support.waiting import PATIENCE
 
 START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6
-TIMEOUT = 60  # s, after which a process that has not ended is a failure
+TIMEOUT = PATIENCE  # after which a process that has not ended is a failure
 QUESTION = OpenQuestion(
     id="open", at=format_instant(START), question="q", kind="binary", opens_at=format_instant(START),
     closes_at=format_instant(START + 30 * DAY),

@@ -11,10 +11,10 @@ import time
 from typing import NamedTuple
 
 from tests.support.processes import started
+from tests.support.waiting import PATIENCE
 
 _PROGRESS = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h(\r?\x1b\[1A\x1b\[2K)?", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST = 60  # s
 
 
 class Seen(NamedTuple):
@@ -50,7 +50,7 @@ def seen(*arguments: str, columns: int, keep_progress: bool = False, **environme
 
 def _read(leaders: list[int]) -> list[bytes]:
     """All that is written until both ends are closed."""
-    texts, until = dict.fromkeys(leaders, b""), time.monotonic() + _LONGEST
+    texts, until = dict.fromkeys(leaders, b""), time.monotonic() + PATIENCE
     left = set(leaders)
     while left and time.monotonic() < until:
         for leader in select.select([*left], [], [], 1)[0]:

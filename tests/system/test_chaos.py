@@ -29,12 +29,12 @@ from tests.support import servers
 from tests.support.cutting import Proxy, proxied
 from tests.support.effort import LONG
 from tests.support.processes import forking
+from tests.support.waiting import PATIENCE, wait_until
 
 SECONDS = 4 * LONG
 LEDGERS = ("north", "south")
 WRITERS = 4
 PAUSE = 0.02 / LONG  # s, between two commands of a writer: a short run leaves the processors to other tests
-PATIENCE = 60.0  # s, for the writers to end and the boards to be fresh
 OPENING = OpenQuestion(
     id="open", question="rain", kind="binary", opens_at="2026-03-01T00:00:00Z", closes_at="2126-03-01T00:00:00Z"
 )
@@ -189,11 +189,8 @@ def _trouble(random: Random, members: Members, proxy: Proxy | None, url: str) ->
 
 def _until_fresh(location: str, folder: Path) -> None:
     """Wait until the boards have every event."""
-    deadline = time.monotonic() + PATIENCE
     with Runners(location, f"{folder}/{{name}}.db") as runners:
-        while any(runners._reached(name, head) is None for name, head in runners._store.heads()):
-            assert time.monotonic() < deadline, "the boards are not fresh"
-            time.sleep(0.05)
+        wait_until(lambda: all(runners._reached(name, head) is not None for name, head in runners._store.heads()))
 
 
 def _checked(location: str, folder: Path, troubles: Counter[str]) -> Counts:

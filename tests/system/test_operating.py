@@ -30,6 +30,7 @@ from tests.support.given import forecast, opened, won
 from tests.support.page_runner import blocks
 from tests.support.paths import ROOT
 from tests.support.servers import BASE_BACKUP, PG_CTL, postgres, standby
+from tests.support.waiting import wait_until
 
 PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
@@ -189,10 +190,7 @@ def test_a_standby_is_read_and_decides_nothing(server: str, tmp_path: Path) -> N
         with Runner(replica, str(tmp_path / "tables.db"), "copied") as runner:
             runner.refresh()
             copied.handle(opened("later"), "c9")
-            end = time.monotonic() + 20
-            while (reached := runner.refresh().reached) != copied.head():
-                assert time.monotonic() < end, reached
-                time.sleep(0.05)
+            wait_until(lambda: runner.refresh().reached == copied.head())
         assert verify(replica, "copied").digest == copied.head().digest
         boards = [[*replay(url, "copied").table("leaderboard").rows()] for url in (server, replica)]
         assert boards[0] == boards[1] != []
@@ -230,8 +228,12 @@ def test_a_backup_of_a_file_that_is_written_is_whole(tmp_path: Path) -> None:
             assert acknowledged <= verify(copy, "north").position
         stop.set()
         writing.result()
-        shutil.copy(path, plain)
+        behind = list[int]()
+        for number in range(2):  # after one of the two, SQLite may have copied all of its WAL into the file
+            ledger.handle(forecast(participant=f"last {number}"), f"last {number}")
+            shutil.copy(path, plain)
+            with closing(StoredLog.open(plain, "north")) as stored:
+                behind.append(ledger.head().position - stored.newest())
         head = ledger.head().position
     assert verify(path, "north").position == head
-    with closing(StoredLog.open(plain, "north")) as stored:
-        assert stored.newest() < head
+    assert max(behind) > 0

@@ -22,13 +22,13 @@ from forecast_ledger.replay.writing.store import open_ledger
 from tests.support.page_runner import blocks, command_folder
 from tests.support.paths import ROOT
 from tests.support.servers import PG_CTL, postgres
+from tests.support.waiting import PATIENCE
 
 PAGE = (ROOT / "docs" / "backend.md").read_text(encoding="utf-8")
 [FILE] = [block.text for block in blocks(PAGE) if block.name == "service.py"]
 FOLDER, SERVICE, BOARDS = re.findall(r"(?m)^    \$ (.*)$", PAGE)
 MOST_LINES = 40
 CLIENTS = 8
-PATIENCE = 60  # s
 OPENING = {"type": "open_question", "question": "rain", "kind": "binary", "opens_at": "2026-03-01T00:00:00Z"}
 OPENING |= {"closes_at": "2126-03-01T00:00:00Z"}
 
@@ -51,7 +51,7 @@ class Service(NamedTuple):
     def ask(self, method: str, path: str, body: Any = None, who: str = "ada", key: str = "") -> Answer:
         """Send a request. Raises OSError and HTTPException: there is no answer."""
         headers = {"Authorization": f"Bearer token-of-{who}"} | ({"Idempotency-Key": key} if key else {})
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()

@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import NOW, opened
+from tests.support.waiting import PATIENCE
 
 
 def test_the_collector_is_off_until_the_outer_pause_ends() -> None:
@@ -76,11 +77,11 @@ def test_a_child_that_is_forked_in_a_pause_of_another_thread_has_the_collector_o
     def pause() -> None:
         with gc_pause.paused():
             began.set()
-            forked.wait(10)
+            forked.wait(PATIENCE)
 
     thread = Thread(target=pause)
     thread.start()
-    assert began.wait(10)
+    assert began.wait(PATIENCE)
     assert not gc.isenabled()
     child = os.fork()
     if not child:

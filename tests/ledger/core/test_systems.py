@@ -19,7 +19,7 @@ from pathlib import Path
 from forecast_ledger.ledger.core.systems import FolderLock
 lock = FolderLock(Path(sys.argv[1]))
 print(lock.take(), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import time
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -26,6 +25,7 @@ from forecast_ledger.replay.writing.store import prizes_from_log
 from tests.support import given
 from tests.support.effort import LONG
 from tests.support.given import NOW, day
+from tests.support.waiting import quick
 
 OWN = RuleSet(name="own", kernel="ln")
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -351,14 +351,13 @@ MALFORMED: dict[str, bytes | str] = {
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
+@quick(1)
 def test_a_line_that_is_not_a_command_is_malformed(text: bytes | str) -> None:
     """Any content of the line gives this refusal, in short time, and no other exception."""
-    started = time.process_time()
     with pytest.raises(Refused) as caught:
         read(text)
     assert caught.value.code == "malformed"
     assert "\n" not in str(caught.value)
-    assert time.process_time() - started < 1
 
 
 @examples(st.binary(max_size=200) | st.text(st.characters(), max_size=200))
@@ -398,17 +397,15 @@ TEXTS = [("nan", "not_finite"), ("NaN", "not_finite"), ("-Infinity", "not_finite
 NO_DECIMALS = ["", " 0.5", "0.5 ", "1_0e-1", "\u0660.\u0665", "\uff10", "sNaN", "NaN123", "0x1", "1,5", "half"]
 
 
+@quick(2)
 def handled(*lines: bytes) -> str | None:
     """Return the code with which the last line is refused, if any; other exceptions and slow answers fail the test."""
-    started = time.process_time()
     try:
         with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
             for text in lines:
                 ledger.handle(read(text))
     except Refused as refused:
         return refused.code
-    finally:
-        assert time.process_time() - started < 2
     return None
 
 
@@ -598,10 +595,10 @@ def test_a_good_value_is_taken_in_every_place_of_the_test_below(place: str) -> N
 
 
 @pytest.mark.parametrize("place", PLACES)
+@quick(5)
 def test_a_hostile_value_in_a_field_is_refused_at_once(place: str) -> None:
     """A huge, infinite or nested value, or one of another type, is refused at once as unreadable."""
     text, before = PLACES[place]
-    started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
@@ -613,7 +610,6 @@ def test_a_hostile_value_in_a_field_is_refused_at_once(place: str) -> None:
             assert str(caught.value).isprintable()
             assert len(str(caught.value)) < 1_000
         assert ledger.head() == head
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -645,10 +641,10 @@ LONG_ROWS: list[tuple[str, Callable[[], bytes], set[str]]] = [  # built when the
 
 
 @pytest.mark.parametrize(("place", "made", "codes"), LONG_ROWS, ids=range(len(LONG_ROWS)))
+@quick(MANY / 10**4)
 def test_a_row_without_end_is_refused(place: str, made: Callable[[], bytes], codes: set[str]) -> None:
     """The refusal names the fault, in the time that it takes to read the array."""
     (text, before), value = PLACES[place], made()
-    started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
@@ -656,7 +652,6 @@ def test_a_row_without_end_is_refused(place: str, made: Callable[[], bytes], cod
             ledger.handle(read(text.replace(b"@", value)))
     assert caught.value.code in codes
     assert len(str(caught.value)) < 1_000
-    assert time.process_time() - started < MANY / 10**4
 
 
 ruled: Callable[..., Any] = RuleSet  # types whose fields are given any value

@@ -26,6 +26,7 @@ from tests.support.forging import chained
 from tests.support.given import opened
 from tests.support.logs import rows, written
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 SIZE = 60  # rows of a segment
 
@@ -62,7 +63,7 @@ def test_segments_are_made_added_to_and_read_back_without_pandas(path: str, tmp_
         "\nwith appended(Path(made)) as ledger: ledger.handle(opened('another'), 'another') "
         "\nsys.exit('pandas' in sys.modules)"
     )
-    assert Command(path, str(tmp_path / "m"), str(tmp_path / "c.db"), program=program).ended(60).returncode == 0
+    assert Command(path, str(tmp_path / "m"), str(tmp_path / "c.db"), program=program).ended(PATIENCE).returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -329,7 +330,7 @@ def test_a_sealing_killed_at_any_moment_leaves_whole_segments(path: str, every: 
         with contextlib.suppress(subprocess.TimeoutExpired):
             sealer.wait(random.uniform(0, 0.3))
         sealer.kill()
-        assert sealer.ended(60).returncode == -signal.SIGKILL
+        assert sealer.ended(PATIENCE).returncode == -signal.SIGKILL
         if (folder / MANIFEST).exists():
             found = rows(str(folder))
             assert found == every[: len(found)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,12 +15,15 @@ from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Refused, Un
 from forecast_ledger.ledger.model.log import GENESIS, Checkpoint
 from forecast_ledger.ledger.storing import consumer
 from forecast_ledger.ledger.storing.async_ledger import AsyncLedger
+from forecast_ledger.ledger.storing.subscription import POLL
 from forecast_ledger.ledger.storing.writer import Ledger
+from tests.ledger.storing.test_consumer import HOUR, cursor
 from tests.ledger.storing.test_groups import counted, failing
 from tests.ledger.storing.test_subscription import ANOTHER
 from tests.support.effort import times
 from tests.support.given import opened, payment
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -30,10 +34,10 @@ def log(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def run(log: Ledger, main: Callable[[AsyncLedger], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine with a ledger, for ten seconds at most."""
+    """Run a coroutine with a ledger, for PATIENCE at most."""
 
     async def bounded() -> Any:
-        async with asyncio.timeout(10), AsyncLedger(log) as ledger:
+        async with asyncio.timeout(PATIENCE), AsyncLedger(log) as ledger:
             return await main(ledger)
 
     return asyncio.run(bounded())
@@ -118,14 +122,17 @@ def test_a_cancelled_command_is_not_recorded_before_it_is_taken_and_may_be_after
     assert run(log, main) == [True, False, True]
 
 
-def test_the_end_of_the_event_loop_leaves_no_task(log: Ledger) -> None:
+def test_the_end_of_the_event_loop_leaves_no_task(log: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """`asyncio.run` cancels what waits; the command of the thread is recorded all the same."""
+    begun, handle = threading.Event(), log._handle_group
+    monkeypatch.setattr(log, "_handle_group", lambda requests: begun.set() or handle(requests))  # type: ignore[func-returns-value]
 
     async def main() -> None:
         ledger = AsyncLedger(log)
         sent = asyncio.create_task(ledger.handle(opened("q"), "c"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
+        assert begun.wait(PATIENCE)
         assert not sent.done()
 
     asyncio.run(main())
@@ -149,26 +156,27 @@ def test_a_subscription_returns_what_there_is_and_then_new_events(log: Ledger, t
         await asyncio.sleep(0.05)
         await ledger.handle(opened("q1"), "c1")
         another = Command(str(tmp_path / "log.db"), "2", "4", program=ANOTHER)
-        assert (await asyncio.to_thread(another.ended, 60)).returncode == 0
+        assert (await asyncio.to_thread(another.ended, PATIENCE)).returncode == 0
         return [await listener for listener in listeners]
 
     assert run(log, main) == [[1, 2, 3, 4], *[[2, 3, 4]] * 3]
 
 
 def test_many_subscriptions_share_one_look_at_the_log(log: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred that wait for half a second ask the store three times together, where each would ask twice."""
-    looks, newest = list[int](), log._store.newest
-    monkeypatch.setattr(log._store, "newest", lambda: looks.append(1) or newest())  # type: ignore[func-returns-value]
+    """A hundred that wait ask the store together, once in each interval."""
+    looks, newest = list[float](), log._store.newest
+    monkeypatch.setattr(log._store, "newest", lambda: looks.append(time.monotonic()) or newest())  # type: ignore[func-returns-value]
 
     async def main(ledger: AsyncLedger) -> None:
         waiting = [asyncio.create_task(anext(ledger.subscribe())) for _ in range(100)]
-        await asyncio.sleep(0.5)
+        while len(looks) < 3:
+            await asyncio.sleep(0.01)
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting)
 
     run(log, main)
-    assert 1 <= len(looks) <= 4
+    assert looks[2] - looks[0] > 1.9 * POLL
 
 
 def test_a_cancelled_subscription_goes_on_where_it_was(log: Ledger) -> None:
@@ -199,7 +207,7 @@ def test_closing_ends_subscriptions_and_waits_for_commands(log: Ledger) -> None:
     """A loop over a subscription ends; a command that was sent is recorded; one sent afterwards is refused."""
 
     async def main() -> list[int]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             ledger, heard = AsyncLedger(log), list[int]()
 
             async def listen() -> None:
@@ -286,17 +294,19 @@ def test_a_named_subscription_waits_while_another_has_the_events(
 ) -> None:
     """It goes on when the other one is cancelled, or its ledger is closed, with the event that was being handled."""
     monkeypatch.setattr(consumer, "TRY", 0.05)
+    monkeypatch.setattr(consumer, "HELD", HOUR)
 
     async def handle_slowly(ledger: AsyncLedger, seen: list[int]) -> None:
         async for recorded in ledger.subscribe(name="mailer"):
             seen.append(recorded.position)
-            await asyncio.sleep(60 if recorded.position in {2, 3} else 0)
+            await asyncio.sleep(600 if recorded.position in {2, 3} else 0)
 
     async def main(ledger: AsyncLedger) -> list[list[int]]:
         one, two, three = list[int](), list[int](), list[int]()
         other = AsyncLedger(Ledger.open(tmp_path / "log.db"))
         first = asyncio.create_task(handle_slowly(ledger, one))
-        await asyncio.sleep(0.3)
+        while one != [1, 2]:
+            await asyncio.sleep(0.01)
         second = asyncio.create_task(handle_slowly(other, two))
         await asyncio.sleep(0.3)
         assert (one, two) == ([1, 2], [])
@@ -318,22 +328,33 @@ def test_a_named_subscription_that_waits_gives_signs(
 ) -> None:
     """No other loop takes its cursor; closing the ledger ends it."""
     monkeypatch.setattr(consumer, "TRY", 0.05)
-    monkeypatch.setattr(consumer, "SIGN", 0.1)
-    monkeypatch.setattr(consumer, "HELD", 500_000)
+    monkeypatch.setattr(consumer, "SIGN", 0.05)
+    monkeypatch.setattr(consumer, "HELD", HOUR)
+    location, seen = str(tmp_path / "log.db"), list[int]()
+
+    async def follow(ledger: AsyncLedger) -> None:
+        async for recorded in ledger.subscribe(name="mailer"):
+            seen.append(recorded.position)
 
     async def main(ledger: AsyncLedger) -> list[int]:
-        async with AsyncLedger(Ledger.open(tmp_path / "log.db")) as other:
+        async with AsyncLedger(Ledger.open(location)) as other:
             one = asyncio.create_task(heard(ledger, 5))
-            await asyncio.sleep(0.3)
+            while cursor(location)[0] < 4:
+                await asyncio.sleep(0.01)
             two = asyncio.create_task(heard(other, 1))
-            await asyncio.sleep(0.8)
+            for _ in range(3):
+                before = cursor(location)[1]
+                while cursor(location)[1] <= before:
+                    await asyncio.sleep(0.01)
             await ledger.handle(opened("late"), "c-late")
             positions = await one
             assert await two == [5]
-            waiting = asyncio.create_task(heard(ledger, 9))
-            await asyncio.sleep(0.2)
+            waiting = asyncio.create_task(follow(ledger))
+            while not seen:
+                await asyncio.sleep(0.01)
             await ledger.close()
-            assert await waiting == [5]
+            await waiting
+            assert seen == [5]
             return positions
 
     assert run(filled(log), main) == [1, 2, 3, 4, 5]
@@ -386,7 +407,7 @@ def test_whenever_its_task_is_cancelled_each_event_is_handled_at_least_once(log:
         while handled[-1] < count:
             loops += 1
             task = asyncio.create_task(handle())
-            await asyncio.sleep(0.02 * random.random())
+            await asyncio.sleep(0.02 * random.random() * (1 + loops / 20))  # a slow machine needs longer for an event
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task

@@ -17,7 +17,9 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 from tests.support.logs import written
 from tests.support.processes import Command
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
+
+HOUR = 3_600 * 10**6  # µs
 
 
 @pytest.fixture
@@ -82,6 +84,7 @@ def test_one_loop_at_a_time_has_the_events(location: str, monkeypatch: pytest.Mo
 def one_at_a_time(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "main") -> None:
     """Read in a loop while another loop stands by."""
     monkeypatch.setattr(consumer, "TRY", 0.05)
+    monkeypatch.setattr(consumer, "HELD", HOUR)
     later: list[int] = []
     with Ledger.open(location, name) as one, Ledger.open(location, name) as two:
         first = iter(one.subscribe(name="mailer"))
@@ -93,7 +96,7 @@ def one_at_a_time(location: str, monkeypatch: pytest.MonkeyPatch, name: str = "m
         one.handle(opened("q4"), "c4")
         with suppress(AttributeError):
             first.close()  # type: ignore[attr-defined]
-        thread.join(10)
+        thread.join(PATIENCE)
         assert later == [3, 4, 5]
 
 
@@ -119,6 +122,7 @@ def test_a_loop_that_waits_for_events_keeps_its_cursor(location: str, monkeypatc
     """It gives signs, each of which holds the cursor for longer, and another that tries to take it does not get it."""
     monkeypatch.setattr(consumer, "SIGN", 0.05)
     monkeypatch.setattr(consumer, "TRY", 0.05)
+    monkeypatch.setattr(consumer, "HELD", HOUR)
 
     def is_held_longer(than: int) -> bool:
         return cursor(location)[1] > than
@@ -132,10 +136,10 @@ def test_a_loop_that_waits_for_events_keeps_its_cursor(location: str, monkeypatc
         for _ in range(3):
             wait_until(partial(is_held_longer, cursor(location)[1]))
         one.handle(opened("q4"), "c4")
-        threads[0].join(10)
+        threads[0].join(PATIENCE)
         assert got == [1, 2, 3, 4, 5]
         two.close()
-        threads[1].join(10)
+        threads[1].join(PATIENCE)
 
 
 KILLED = """
@@ -145,7 +149,7 @@ with Ledger.open(sys.argv[1]) as ledger:
     for recorded in ledger.subscribe(name="mailer"):
         print(recorded.position, flush=True)
         if recorded.position == 3:
-            time.sleep(60)
+            time.sleep(600)
 """
 
 
@@ -154,7 +158,7 @@ def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(
     location: str, busy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether its loop handles an event or waits for one: it ends, and another reader has the cursor at once."""
-    monkeypatch.setattr(consumer, "TRY", 20.0)
+    monkeypatch.setattr(consumer, "TRY", 2 * PATIENCE)
     heard_of, closed, raised = SimpleQueue[int](), Event(), list[Exception]()
     ledger = Ledger.open(location)
 
@@ -163,26 +167,26 @@ def test_a_ledger_that_another_thread_closes_lets_its_cursor_go(
             for recorded in ledger.subscribe(name="mailer"):
                 heard_of.put(recorded.position)
                 if busy and recorded.position == 2:
-                    closed.wait(10)
+                    closed.wait(PATIENCE)
         except Unavailable as error:
             raised.append(error)
 
     looping = Thread(target=loop)
     looping.start()
-    while heard_of.get(timeout=10) < (2 if busy else 4):
+    while heard_of.get(timeout=PATIENCE) < (2 if busy else 4):
         pass
     if not busy:
         wait_until(lambda: cursor(location)[0] == 4)
     ledger.close()
     closed.set()
-    looping.join(10)
+    looping.join(PATIENCE)
     assert not looping.is_alive()
     assert ["the ledger is closed" in str(error) for error in raised] == [True] * busy
     with Ledger.open(location) as other:
         other.handle(opened("q4"), "c4")
         begun = time.monotonic()
         assert heard(other, 1) == [2 if busy else 5]
-        assert time.monotonic() - begun < consumer.TRY
+        assert time.monotonic() - begun < PATIENCE
 
 
 def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +195,7 @@ def test_a_process_that_is_killed_loses_no_event(location: str, monkeypatch: pyt
     process = Command(location, program=KILLED)
     assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
     process.kill()
-    process.ended(60)
+    process.ended(PATIENCE)
     with closing(sqlite3.connect(location)) as connection, connection:  # as if half a minute had passed
         connection.execute("UPDATE ledger_cursors SET held_until = held_until - 30000000")
     with Ledger.open(location) as ledger:

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files.export import seal
 from tests.support.crowds import QUESTION, forecast
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 
@@ -61,8 +61,9 @@ def test_both_sides_of_a_fork_record_in_a_file(tmp_path: Path) -> None:
     assert verify(path).position == 4
 
 
-def test_a_fork_waits_for_threads_that_use_a_file(tmp_path: Path) -> None:
+def test_a_fork_waits_for_threads_that_use_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the child could have a lock within SQLite that nobody gives back; others begin after the fork."""
+    monkeypatch.setattr(sqlite_files, "_PATIENCE", PATIENCE)
     with Ledger.open(tmp_path / "a.db") as ledger, Ledger.open(tmp_path / "b.db") as other:
         ledger.handle(QUESTION)
         files, using = ledger._store._rows._files, Event()  # type: ignore[attr-defined]
@@ -77,10 +78,10 @@ def test_a_fork_waits_for_threads_that_use_a_file(tmp_path: Path) -> None:
 
         first = Thread(target=use)
         first.start()
-        using.wait(10)
+        using.wait(PATIENCE)
         assert in_child(lambda: (ledger.handle(forecast("child", 0)).first, other.head().position) == (2, 0))
-        first.join(10)
-        second.join(10)
+        first.join(PATIENCE)
+        second.join(PATIENCE)
         assert [first.is_alive(), second.is_alive()] == [False, False]
         assert ledger.handle(forecast("parent", 0)).first == 3
 
@@ -96,11 +97,11 @@ def test_a_fork_while_a_thread_goes_on_using_a_file_is_told(tmp_path: Path, monk
         def read() -> None:
             with ledger._store.turn():
                 reading.set()
-                forked.wait(10)
+                forked.wait(PATIENCE)
 
         thread = Thread(target=read)
         thread.start()
-        reading.wait(10)
+        reading.wait(PATIENCE)
 
         def child() -> bool:
             with pytest.raises(Unavailable, match="another thread was using the file when this process was forked"):
@@ -141,7 +142,7 @@ def test_a_child_reads_segments_that_a_thread_of_its_parent_was_opening(tmp_path
     for file in (tmp_path / "segments").iterdir():
         segment_files._lock(file).acquire()
     try:
-        assert in_child(lambda: not signal.alarm(60) and verify(tmp_path / "segments").position == 2)
+        assert in_child(lambda: not signal.alarm(int(PATIENCE)) and verify(tmp_path / "segments").position == 2)
     finally:
         segment_files._lock.cache_clear()
 

@@ -1,6 +1,5 @@
 """Tests of groups: commands of several threads are decided in one order and recorded once, with few commits."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,25 +18,24 @@ from forecast_ledger.ledger.storing import database, groups
 from forecast_ledger.ledger.storing.groups import Groups, _Waiting
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import closing, opened, payment
+from tests.support.waiting import PATIENCE, wait_until
 
 THREADS = 8
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for another thread. Fails after ten seconds."""
-    deadline = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody give up because the machine stands still."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", PATIENCE)
 
 
 def led(waits: Groups, calls: Sequence[Callable[[], Any]], go: Callable[[], object]) -> list[Future[Any]]:
     """Make calls in as many threads: the first leads, `go` lets it go on when all others wait; return when all end."""
     with ThreadPoolExecutor(THREADS) as threads:
         futures = [threads.submit(calls[0])]
-        until(lambda: waits._is_led)
+        wait_until(lambda: waits._is_led)
         futures += map(threads.submit, calls[1:])
-        until(lambda: len(waits._waiting) == len(calls) - 1)
+        wait_until(lambda: len(waits._waiting) == len(calls) - 1)
         go()
         return futures
 
@@ -52,7 +50,7 @@ def outcomes(futures: Sequence[Future[Receipt]]) -> list[Any]:
     """The receipt of each, or the code of its refusal, or the class of its error."""
     found: list[Any] = []
     for future in futures:
-        error = future.exception(10)
+        error = future.exception(PATIENCE)
         found.append(future.result() if error is None else error.code if isinstance(error, Refused) else type(error))
     return found
 
@@ -124,7 +122,7 @@ def test_an_error_of_the_store_is_raised_for_each_command(
         with monkeypatch.context() as patch:
             patch.setattr(ledger, "_in_turn", failing(error))
             futures = together(ledger, commands)
-            errors = [future.exception(10) for future in futures]
+            errors = [future.exception(PATIENCE) for future in futures]
         assert {(type(each), str(each)) for each in errors} == {(type(error), str(error))}
         assert len({*map(id, errors)}) == THREADS
         assert [receipt.duplicate for receipt in outcomes(together(ledger, commands))] == [False] * THREADS
@@ -145,7 +143,7 @@ def test_after_any_other_error_each_command_is_decided_alone(error: BaseExceptio
     taken, go = list[int](), Event()
 
     def decide(requests: Callable[[], Requests]) -> list[Receipt | Refused]:
-        go.wait(10)
+        go.wait(PATIENCE)
         asked = requests()
         taken.append(len(asked))
         if len(asked) > 1 or asked.ids == ["c0"]:
@@ -167,23 +165,23 @@ def test_a_command_waits_no_longer_than_the_limit(tmp_path: Path, monkeypatch: p
 
     def decide(requests: Callable[[], Requests]) -> list[Receipt | Refused]:
         if taken:
-            go.wait(10)
+            go.wait(PATIENCE)
         asked = requests()
         taken.extend(asked.ids)
-        go.wait(10)
+        go.wait(PATIENCE)
         return [Receipt(each, 1, 1) for each in asked.ids]
 
     waits = Groups(decide)
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(waits.outcome, opened(), "c1")
-        until(lambda: taken == ["c1"])
+        wait_until(lambda: taken == ["c1"])
         with pytest.raises(Unavailable, match=r"used the ledger for 0.1 s; nothing was recorded, try again"):
             waits.outcome(opened(), "c2")
-        monkeypatch.setattr(database, "LOCK_TIMEOUT", 10)
+        monkeypatch.setattr(database, "LOCK_TIMEOUT", PATIENCE)
         second, third = (threads.submit(waits.outcome, opened(), name) for name in ("c3", "c4"))
-        until(lambda: len(waits._waiting) == 2)
+        wait_until(lambda: len(waits._waiting) == 2)
         go.set()
-        assert {type(future.result(10)) for future in (first, second, third)} == {Receipt}
+        assert {type(future.result(PATIENCE)) for future in (first, second, third)} == {Receipt}
     assert sorted(taken) == ["c1", "c3", "c4"]
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.1)
     with pytest.raises(Uncertain, match="have not ended: it is not known whether this was recorded"):
@@ -196,7 +194,7 @@ def test_a_thread_that_is_interrupted_while_it_waits_is_not_in_the_group(monkeyp
 
     def decide(requests: Callable[[], Requests]) -> list[Receipt | Refused]:
         begun.set()
-        go.wait(10)
+        go.wait(PATIENCE)
         asked = requests()
         done.extend(asked.ids)
         return [Receipt(each, 1, 1) for each in asked.ids]
@@ -214,12 +212,12 @@ def test_a_thread_that_is_interrupted_while_it_waits_is_not_in_the_group(monkeyp
     waits = Groups(decide)
     with ThreadPoolExecutor(1) as threads:
         leader = threads.submit(waits.outcome, opened(), "c1")
-        begun.wait(10)
+        begun.wait(PATIENCE)
         with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
             patch.setattr(groups, "_Waiting", interrupted)
             waits.outcome(opened(), "c2")
         go.set()
-        leader.result(10)
+        leader.result(PATIENCE)
     assert (done, waits._waiting, waits._is_led) == (["c1"], [], False)
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -31,6 +31,7 @@ from tests.replay.cli.test_main import COMMANDS, run
 from tests.support.given import NOW, forecast, opened
 from tests.support.paths import ROOT
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 from tests.system.test_architecture import NAMES
 
 
@@ -178,35 +179,41 @@ def test_a_program_gets_numbers_of_every_command_batch_and_turn() -> None:
         assert [each.value for each in metrics[2:]] == [2, 1]
 
 
-def test_the_wait_for_a_turn_is_measured(tmp_path: Path) -> None:
-    """Another process has it for half a second."""
-    metrics: list[Metric] = []
+def test_the_wait_for_a_turn_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has it for a while."""
+    metrics, waits, sleep = list[Metric](), Event(), time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: waits.set() or sleep(seconds))  # type: ignore[func-returns-value]
     with Store.open(tmp_path / "log.db", on_metric=metrics.append) as store, ThreadPoolExecutor(1) as pool:
         ledger = store.ledger()
         ledger.handle(opened(), "c1")
         with closing(sqlite3.connect(tmp_path / "log.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
+            sent = time.monotonic()
             waiting = pool.submit(ledger.handle, forecast(), "c2")
-            time.sleep(0.5)
+            assert waits.wait(PATIENCE)
+            begun = time.monotonic()
+            sleep(0.2)
+            least = time.monotonic() - begun
             other.execute("ROLLBACK")
         waiting.result()
+        most = time.monotonic() - sent
     turn, command = metrics[-2:]
     assert (turn.name, command.name) == ("turn_seconds", "command_seconds")
-    assert 0.3 < turn.value <= command.value < 10
+    assert least < turn.value <= command.value < most
 
 
 def test_nothing_is_logged_unless_logging_is_configured(capfd: pytest.CaptureFixture[str]) -> None:
     """In a program that does not configure logging, no command is logged."""
     script = "from forecast_ledger.ledger.storing.writer import Ledger; from tests.support.given import opened\n"
     script += "with Ledger.open(':memory:') as ledger: ledger.handle(opened(), 'c1')"
-    done = Command(program=script).ended(60)
+    done = Command(program=script).ended(PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> None:
     """With --verbose, the command line prints the records with their fields on stderr."""
-    done = Command("append", "-v", str(tmp_path / "log.db"), str(COMMANDS)).ended(60)
+    done = Command("append", "-v", str(tmp_path / "log.db"), str(COMMANDS)).ended(PATIENCE)
     assert done.returncode == 0
     assert "event='batch handled'" in done.stderr
     assert "position=34" in done.stderr

@@ -50,6 +50,7 @@ from tests.support.given import (
 from tests.support.logs import commands_of, rows
 from tests.support.processes import Command
 from tests.support.seasons import Season
+from tests.support.waiting import PATIENCE
 
 SIZE = 40  # rows of a segment
 
@@ -597,7 +598,7 @@ def test_a_process_that_is_killed_leaves_whole_segments(seed: int, tmp_path: Pat
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=Random(seed).random() * 0.3)
     process.kill()
-    process.ended(60)
+    process.ended(PATIENCE)
     if (folder / MANIFEST).exists():
         assert len(rows(str(folder))) == read_manifest(folder).end.position
     with appended(folder, size=20) as ledger:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import NOW, day, opened
 from tests.support.logs import written
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE, wait_until
 
 Row = tuple[int, str, bytes]
 
@@ -669,7 +671,7 @@ def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) 
     """
     script = "import os, sys; from forecast_ledger.ledger.storing.stored_log import StoredLog; "
     script += "kept = StoredLog.open(sys.argv[1], 'main'); os._exit(0)"
-    assert Command(str(tmp_path / "made.db"), program=script).ended(60).returncode == 0
+    assert Command(str(tmp_path / "made.db"), program=script).ended(PATIENCE).returncode == 0
     whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
     for number, sizes in enumerate(STATES):
         path = tmp_path / str(number) / "a.db"
@@ -798,19 +800,17 @@ def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
-def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_another_is_just_starting_is_waited_for(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that opens a new file waits for the lock, like every writer."""
     path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)", "DROP TABLE notes")
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute(f"BEGIN {kind}")
         holder.execute("SELECT * FROM sqlite_master").fetchall()
-        release = threading.Timer(0.2, holder.execute, ["ROLLBACK"])
-        release.start()
-        try:
-            with Ledger.open(path) as ledger:
-                assert ledger.handle(opened(), "c1").first == 1
-        finally:
-            release.join()
+        monkeypatch.setattr(time, "sleep", lambda _: holder.in_transaction and holder.execute("ROLLBACK"))
+        with Ledger.open(path) as ledger:
+            assert ledger.handle(opened(), "c1").first == 1
 
 
 @contextmanager
@@ -878,19 +878,19 @@ def test_no_read_begins_while_a_ledger_is_being_closed(tmp_path: Path) -> None:
     closing_thread = threading.Thread(target=store.close)
     with store.turn() as turn:
         closing_thread.start()
-        closing_thread.join(0.1)
+        wait_until(lambda: store._is_closing)
         with pytest.raises(Unavailable, match="the ledger is closed"):
             store.newest()
         assert len(turn.read(0)) == 5
         assert closing_thread.is_alive()
-    closing_thread.join(10)
+    closing_thread.join(PATIENCE)
     assert store.is_closed
 
 
 def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
     """The driver is an extra, and nothing else in the project needs it."""
     program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
-    done = Command(program=program).ended(60)
+    done = Command(program=program).ended(PATIENCE)
     assert (
         "Unavailable: postgresql://h/d: psycopg[pool] is not installed; run pip install 'forecast-ledger[postgres]', "
         "in a clone of the repository pip install '.[postgres]'" in done.stderr

@@ -17,6 +17,7 @@ from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 SOON = 0.1  # s: half of the time between two polls
 CHANGE = """
@@ -66,7 +67,7 @@ def test_it_returns_the_events_after_a_position_and_then_new_ones(ledger: Ledger
     """Each event comes once, in order, from any starting position."""
     thread, heard = listening(ledger.subscribe(after), 9)
     open_questions(ledger, 6, 9)
-    thread.join(10)
+    thread.join(PATIENCE)
     assert [recorded.position for recorded in heard] == list(range(after + 1, 10))
     assert heard == [recorded for page in ledger.read(after) for recorded in page]
 
@@ -78,15 +79,15 @@ def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
     thread, heard = listening(subscription, 7)
     time.sleep(SOON)
     open_questions(ledger, 6, 7)
-    thread.join(10)
+    thread.join(PATIENCE)
     assert [recorded.position for recorded in heard] == [7]
 
 
 def test_events_of_other_processes_are_found(ledger: Ledger, tmp_path: Path) -> None:
     """Another process cannot wake it, so it polls."""
     thread, heard = listening(ledger.subscribe(6), 9)
-    assert Command(str(tmp_path / "log.db"), "6", "9", program=ANOTHER).ended(60).returncode == 0
-    thread.join(10)
+    assert Command(str(tmp_path / "log.db"), "6", "9", program=ANOTHER).ended(PATIENCE).returncode == 0
+    thread.join(PATIENCE)
     assert [recorded.position for recorded in heard] == [7, 8, 9]
 
 
@@ -99,12 +100,12 @@ def test_stopping_ends_a_wait_and_so_do_leaving_and_closing(tmp_path: Path) -> N
         threads = [listening(subscription, 1)[0] for subscription in (first, second)]
         first.stop()
         first.stop()
-        threads[0].join(10)
+        threads[0].join(PATIENCE)
         with ledger.subscribe() as third:
             threads.append(listening(third, 1)[0])
         assert threads[1].is_alive()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     assert list(first) == list(second) == []
 
@@ -120,14 +121,14 @@ for _ in range(60):
         thread.start()
     ledger.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(120)
         assert not thread.is_alive()
 """
 
 
 def test_closing_waits_for_a_thread_that_reads(tmp_path: Path) -> None:
     """Closing a connection while a thread reads would crash the process, so the test uses another process."""
-    done = Command(str(tmp_path / "log.db"), program=CLOSING).ended(60)
+    done = Command(str(tmp_path / "log.db"), program=CLOSING).ended(PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
 
 

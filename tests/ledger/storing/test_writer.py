@@ -65,6 +65,7 @@ from tests.support.given import closing as early_close
 from tests.support.oracle import events_of
 from tests.support.processes import Command as AnotherProcess
 from tests.support.processes import forking
+from tests.support.waiting import PATIENCE
 
 
 def with_id(command_id: str, command: Command) -> AnyCommand:
@@ -770,7 +771,7 @@ def send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
 
     def work() -> list[Receipt]:
         with Ledger.open(path) as ledger:
-            start.wait(60)
+            start.wait(PATIENCE)
             numbers = range(25 * number, 25 * number + 50)
             return [ledger.handle(forecast(participant=f"p{n}"), f"c{n}") for n in numbers]
 
@@ -783,7 +784,7 @@ def open_and_send(path: Path, number: int, start: Barrier, answers: Answers) -> 
     def work() -> list[Receipt]:
         receipts = []
         for file in range(20):
-            start.wait(60)
+            start.wait(PATIENCE)
             with Ledger.open(path / f"{file}.db") as ledger:
                 receipts += [ledger.handle(opened(), "same"), ledger.handle(opened(f"q{number}"), f"c{number}")]
         return receipts
@@ -798,9 +799,9 @@ def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path:
     workers = [forked.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
     for worker in workers:
         worker.start()
-    results = [answers.get(timeout=60) for _ in workers]
+    results = [answers.get(timeout=PATIENCE) for _ in workers]
     for worker in workers:
-        worker.join(60)
+        worker.join(PATIENCE)
     for answer in results:
         if isinstance(answer, Exception):
             raise answer
@@ -836,20 +837,20 @@ def test_four_processes_may_start_the_same_ledger(tmp_path: Path) -> None:
 
 
 def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
-    """During a writer's transaction, a reader can read the recorded rows, and a ledger can be opened."""
+    """During a writer's transaction, a reader can read the recorded rows, and a ledger can be opened: what waited for
+    the transaction would be unavailable in the end.
+    """
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as writer:
         ledger.handle(opened(), "c1")
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("INSERT INTO stored_events VALUES ('main', 2, 't', x'00')")
-        started = time.monotonic()
         assert ids(ledger) == ["c1"]
         assert ledger.head().position == 1
         assert ledger.handle(opened(), "c1").duplicate
         with Ledger.open(path) as other, closing(StoredLog.open(str(path), "main", read_only=True)) as reader:
             assert ids(other) == ["c1"]
             assert len(reader.read(0)) == 1
-        assert time.monotonic() - started < 10  # a third of the time that a writer waits for its turn
         writer.execute("ROLLBACK")
         assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
 
@@ -888,7 +889,7 @@ def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
     acknowledged = [process.stdout.readline() for _ in range(chance.randint(1, 40))]
     time.sleep(chance.random() / 100)
     process.kill()
-    acknowledged += process.ended(60).stdout.splitlines(keepends=True)
+    acknowledged += process.ended(PATIENCE).stdout.splitlines(keepends=True)
     return [int(line) for line in acknowledged if line.endswith("\n")]
 
 

@@ -42,6 +42,7 @@ from tests.support.given import (
 from tests.support.given import forecasts as said
 from tests.support.logs import written
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 Row = dict[str, Any]
 CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}  # against a median of 0.5
@@ -548,7 +549,7 @@ def test_takes_of_very_different_size_cost_no_more_than_others(tmp_path: Path) -
     log = written(tmp_path / "log.db", [opened(), contest(pool=100), entry(weight=1_000_000), *made, resolution()])
     command = Command("leaderboard", log, "cup", "--columns", "prize", "--format", "csv")
     try:
-        done = command.ended(timeout=20)
+        done = command.ended(PATIENCE)
     finally:
         command.kill()
     assert done.stdout.split() == ["prize", "50.00", "50.00", "0.00"]

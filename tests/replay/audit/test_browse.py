@@ -30,6 +30,7 @@ from tests.replay.audit.test_verify import another_number, changed, forged, happ
 from tests.replay.cli.test_main import run
 from tests.support.given import NOW, contest, entry, forecast, opened, resolution, withdrawal
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 SAID = happened(
     opened(),
@@ -292,7 +293,7 @@ def test_a_list_is_printed_as_it_is_read(tmp_path: Path) -> None:
         command = Command("log", path, "--format", form)
         assert command.stdout.readline()
         command.stdout.close()
-        assert command.wait(60) in {FINE, DAMAGED}
+        assert command.wait(PATIENCE) in {FINE, DAMAGED}
         with command.stderr as stream:
             told = stream.read()
         assert ("Traceback" in told, "Exception" in told) == (False, False)

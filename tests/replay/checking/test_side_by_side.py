@@ -63,6 +63,7 @@ from tests.support.given import (
 from tests.support.logs import commands_of, log_fixture, recorded, written
 from tests.support.logs import rows as rows_of
 from tests.support.processes import Command, forking
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("quickly_sealed")
 
@@ -477,7 +478,7 @@ def test_forks_have_the_columns_that_were_read_before(tmp_path: Path) -> None:
     """They check a log of one segment, which is read once."""
     path = written(tmp_path / "log.db", FORECASTS)
     segments = in_segments(path, tmp_path / "s", 100)
-    told, errors = Command(str(segments), program=FORKED).communicate(timeout=20)
+    told, errors = Command(str(segments), program=FORKED).communicate(timeout=PATIENCE)
     assert (told.split("\n"), errors) == (
         ["columns", "ForkProcess ForkProcess", "begun", run_checks(Log(path)).head.digest, ""],
         "",

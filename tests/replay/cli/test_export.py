@@ -16,6 +16,7 @@ from tests.replay.cli.test_main import run
 from tests.support.exports import FORMS
 from tests.support.logs import commands_of, written
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -60,7 +61,7 @@ assert (exported.exit_code, "pandas" in sys.modules, "sqlite_utils" in sys.modul
 import pandas
 assert pandas.imported
 """
-    assert Command(str(tmp_path), log, str(tmp_path / "out.db"), program=program).ended(60).returncode == 0
+    assert Command(str(tmp_path), log, str(tmp_path / "out.db"), program=program).ended(PATIENCE).returncode == 0
 
 
 def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:

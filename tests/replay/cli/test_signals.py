@@ -12,6 +12,7 @@ import pytest
 from forecast_ledger.replay.cli import signals
 from forecast_ledger.replay.cli.shell import report_errors
 from forecast_ledger.replay.cli.signals import terminable
+from tests.support.waiting import PATIENCE
 
 
 class Interrupted:
@@ -32,14 +33,14 @@ def test_a_signal_that_arrives_in_a_destructor_ends_the_command(
 
     def work() -> None:
         Interrupted(number)
-        time.sleep(30)
+        time.sleep(4 * PATIENCE)
 
     signals.reported.clear()
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored at the end of the test
     started = time.monotonic()
     with pytest.raises(SystemExit) as ended:
         report_errors(work)()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENCE
     assert ended.value.code == 128 + number
     assert capsys.readouterr().err == f"forecast-ledger: stopped by {number.name}\n"
     assert signals.reported.is_set()

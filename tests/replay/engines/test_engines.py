@@ -59,6 +59,7 @@ from tests.support.logs import VARIED, commands_of, light, written
 from tests.support.paths import ROOT
 from tests.support.processes import Command, forking
 from tests.support.seasons import Season, drawn_rules
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("quickly_sealed")
 
@@ -205,7 +206,7 @@ def test_a_board_from_segments_imports_no_pandas(season: Path) -> None:
         "sys.exit('pandas' in sys.modules)"
     )
     folder = season.with_name("season.db.segments")
-    assert Command(str(folder), program=program).ended(60).returncode == 0
+    assert Command(str(folder), program=program).ended(PATIENCE).returncode == 0
 
 
 def test_an_engine_that_does_not_exist_and_a_cut_beyond_the_log_are_refused(season: Path) -> None:
@@ -281,7 +282,7 @@ for count, run in ((1, 1), (2, 1), (2, 2), (3, 5)):
 def test_a_process_that_is_forked_makes_its_tasks_itself(season: Path) -> None:
     """From what it has of the log, sealed and unsealed; it is sent their numbers alone."""
     command = [sys.executable, "-c", FORKED]
-    ended = subprocess.run(command, cwd=season.parent, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=season.parent, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ended.stderr, ended.stdout) == ("", "3 True\n" * 4)
 
 

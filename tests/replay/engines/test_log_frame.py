@@ -40,6 +40,7 @@ from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.logs import VARIED
+from tests.support.waiting import PATIENCE
 from tests.system.test_stories import recorded
 
 pytestmark = pytest.mark.usefixtures("quickly_sealed")
@@ -191,13 +192,13 @@ def test_threads_do_not_overtake_each_other_from_segment_to_segment(season: Path
     next(first), next(first)
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(second)
-        assert entered.wait(60)
+        assert entered.wait(PATIENCE)
         sleep(0.02)
         assert passed == [("second", segments[0].first)]
         passed.append(("first", segments[2].first))
         next(first)
         first.close()
-        done.result(60)
+        done.result(PATIENCE)
     assert passed[-1] == ("second", segments[-1].first)
 
 
@@ -237,7 +238,7 @@ def test_a_reading_that_is_collected_in_one_of_its_threads_ends(
     def collecting(segment: Segment, without: Collection[str]) -> SegmentColumns:
         if segment.first > 1:
             begun.set()
-            assert dropped.wait(10)
+            assert dropped.wait(PATIENCE)
             gc.collect()
             collected.set()
         return read(segment, without)
@@ -247,10 +248,10 @@ def test_a_reading_that_is_collected_in_one_of_its_threads_ends(
     assert next(parts).end.position == 5
     cycle: list[Any] = [parts]
     cycle.append(cycle)
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     del parts, cycle
     dropped.set()
-    assert collected.wait(10)  # if it is not closed without an error, this test fails with a warning
+    assert collected.wait(PATIENCE)  # if it is not closed without an error, this test fails with a warning
 
 
 def test_a_participant_who_comes_from_nowhere_is_refused() -> None:

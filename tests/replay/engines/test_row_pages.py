@@ -36,6 +36,7 @@ from tests.support.given import day, forecast, opened
 from tests.support.logs import VARIED, commands_of, written
 from tests.support.processes import Command
 from tests.support.seasons import Season
+from tests.support.waiting import PATIENCE
 
 
 class Alone:
@@ -353,7 +354,7 @@ print(replay(sys.argv[1]).table("leaderboard").digest())
 def test_the_command_line_forks_processes_that_read_parts(end: str, tmp_path: Path) -> None:
     """One that is killed leaves the log to this one."""
     path = written(tmp_path / "log.db", FORECASTS)
-    said, errors = Command(path, end, program=FORKED).communicate(timeout=20)
+    said, errors = Command(path, end, program=FORKED).communicate(timeout=PATIENCE)
     parts = ["7", "14", "21", "26"] if end == "left" else []
     digest = replay(path).table("leaderboard").digest()
     assert (said.split("\n"), errors) == (["ForkProcess ForkProcess", *parts, digest, ""], "")

@@ -48,6 +48,7 @@ from tests.support.effort import LONG, times
 from tests.support.exports import EVERYTHING, FORMS, TITLES, contents, digests, exported
 from tests.support.logs import commands_of, rows, written
 from tests.support.processes import Command
+from tests.support.waiting import PATIENCE
 
 FILES = [form for form in FORMS if form != "sqlite"]
 
@@ -308,7 +309,7 @@ def test_no_export_to_arrow_imports_pandas(tmp_path: Path) -> None:
         "for form in ('arrow', 'parquet'): export(log, f'{log}.{form}', form, tables=['scores'])\n"
         "sys.exit('pandas' in sys.modules)"
     )
-    assert Command(location, program=program).ended(60).returncode == 0
+    assert Command(location, program=program).ended(PATIENCE).returncode == 0
 
 
 def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:

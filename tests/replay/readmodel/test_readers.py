@@ -20,6 +20,7 @@ from tests.support.logs import written
 from tests.support.processes import Command
 from tests.support.read_models import queried
 from tests.support.servers import PG_CTL
+from tests.support.waiting import PATIENCE
 
 _SERVER = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 
@@ -79,7 +80,7 @@ def test_a_reader_waits_for_what_was_just_written(followed: tuple[str, str]) -> 
         assert "the tables are behind the log" in late.value.meaning  # nothing is wrong with the store
         with ThreadPoolExecutor(4) as threads:
             asked = [
-                threads.submit(model.rows, "standing", participant="eve", at_least=receipt.last, timeout=20)
+                threads.submit(model.rows, "standing", participant="eve", at_least=receipt.last, timeout=PATIENCE)
                 for _ in range(4)
             ]
             time.sleep(0.05)
@@ -126,8 +127,8 @@ def test_readers_never_see_a_moment_without_tables(
     with ThreadPoolExecutor(2) as threads:
         readers = [threads.submit(look), threads.submit(count)]
         try:
-            assert looked.wait(10)
-            assert counted.wait(10)
+            assert looked.wait(PATIENCE)
+            assert counted.wait(PATIENCE)
             with Runner(path, tables, rebuild=cause == "damage") as runner:
                 runner.refresh()
             time.sleep(0.02)
@@ -166,13 +167,13 @@ def test_a_second_runner_takes_over_from_one_that_is_killed(followed: tuple[str,
     second = None
     try:
         with Ledger.open(path) as ledger, ReadModel.open(tables) as model:
-            model.rows("standing", at_least=ledger.handle(forecast(participant="eve"), "eve").last, timeout=20)
+            model.rows("standing", at_least=ledger.handle(forecast(participant="eve"), "eve").last, timeout=PATIENCE)
             second = Command("follow", path, tables)
             assert "waiting to take over" in second.stderr.readline()
             first.kill()
-            first.wait(20)
+            first.wait(PATIENCE)
             last = ledger.handle(forecast(participant="zoe"), "zoe").last
-            assert len(model.rows("standing", participant="zoe", at_least=last, timeout=20)) == 1
+            assert len(model.rows("standing", participant="zoe", at_least=last, timeout=PATIENCE)) == 1
             assert "taking over" in second.stderr.readline()
             third = Runner(path, tables, standby=True)
             third.stop()
@@ -182,7 +183,7 @@ def test_a_second_runner_takes_over_from_one_that_is_killed(followed: tuple[str,
         for each in (first, second):
             if each is not None:
                 each.kill()
-                each.communicate(20)
+                each.communicate(PATIENCE)
     assert check_model(Log(path), tables).total == 0
 
 

@@ -52,6 +52,7 @@ from tests.support.given import (
 )
 from tests.support.logs import log_fixture, printed, written
 from tests.support.oracle import events_of
+from tests.support.waiting import PATIENCE
 
 PAID_AT = day(28)
 RELATIVE = PRESETS["relative-2022-04"]
@@ -285,7 +286,7 @@ def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) ->
 
     def slow(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
         while left:
-            came.append(aside.submit(left.pop()).result(timeout=30))
+            came.append(aside.submit(left.pop()).result(timeout=PATIENCE))
         return prizes_from_log(pages, contest)
 
     return Ledger.open(path, clock=lambda: NOW, prizes=slow), came

