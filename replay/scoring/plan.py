@@ -21,6 +21,7 @@ from forecast_ledger.replay.scoring.recognised import (
     largest_decimals,
     period_of,
     present,
+    published_form,
     understand,
     understand_answers,
     without,
@@ -214,6 +215,9 @@ def plan(forecasts: Table, answers: Table | None, options: Options) -> Plan:
             return _planned(forecasts, answers, options)
     except Refused as refused:
         first = with_line(refused, tables)
+        if form := published_form(forecasts):
+            remedy = f"{first.remedy}; or read the whole download: forecast-ledger import-from {form} LOG FOLDER"
+            first = Refused(first.code, first.field, first.value, first.detail, remedy=remedy)
         for other in _others(forecasts, answers, options, refused):
             first.add_note(f"also {with_line(other, tables)}")
         raise first from None
@@ -275,7 +279,7 @@ def _making(part: Part, answers: Table | None, options: Options) -> _Making:
 
 
 def _made(part: Part, answers: Table | None, options: Options) -> _Making:
-    forecasts = understand(part.table, options, alone=answers is None, kind=part.kind)._replace(where=part.where)
+    forecasts = understand(part.table, options, alone=answers is None, known=part.kind)._replace(where=part.where)
     if options.independent and forecasts.kind == "multiple_choice":
         forecasts = independent(forecasts)
     told = (

@@ -121,22 +121,16 @@ _PUBLISHED = {
 }
 
 
-def understand(table: Table, options: Options, *, alone: bool, kind: str = "") -> Forecasts:
-    """Return what a table of forecasts says. alone: it has the answers, too. kind: of its questions, if it is known.
+def published_form(table: Table) -> str:
+    """Return the published format whose columns a table has; "" if it has those of none."""
+    return next((form for form, columns in _PUBLISHED.items() if columns <= {*table.columns}), "")
+
+
+def understand(table: Table, options: Options, *, alone: bool, known: str = "") -> Forecasts:
+    """Return what a table of forecasts says. alone: it has the answers, too. known: the kind of its questions, or "".
 
     Refuses: ambiguous, bad_instant, bad_number.
     """
-    try:
-        return _understood(table, options, alone=alone, known=kind)
-    except Refused as refused:
-        for form, columns in _PUBLISHED.items():
-            if columns <= {*table.columns}:
-                remedy = f"{refused.remedy}; or read the whole download: forecast-ledger import-from {form} LOG FOLDER"
-                raise Refused(refused.code, refused.field, refused.value, refused.detail, remedy=remedy) from None
-        raise
-
-
-def _understood(table: Table, options: Options, *, alone: bool, known: str) -> Forecasts:
     roles = roles_of(table, [role for role in USUAL if role != "kind" and (alone or role != "outcome")], options)
     needed = ["question", *["outcome"] * alone]
     shape = shape_of(table, roles, options, needed)

@@ -652,9 +652,15 @@ def test_independent_options_are_refused(tables: dict[str, str], said: str, tmp_
 
 
 def test_a_published_format_is_known_by_its_columns(tmp_path: Path) -> None:
-    """What cannot be recognised as a plain table is read by the importer of its format."""
+    """What cannot be recognised as a plain table is read by the importer of its format; all that is open is named."""
     hub = {"f.csv": "location,output_type,output_type_id,value\noslo,quantile,0.5,7\n", "a.csv": HOME}
     assert "forecast-ledger import-from hubverse LOG FOLDER" in refused(tmp_path, hub)
+    rows = "rain,ada,m,03/04/2026,80,\nrain,bo,m,04/03/2026,40,\n"
+    table = f"Question ID,Forecaster Username,Model,Start Time,Probability Yes,Continuous CDF\n{rows}"
+    first, other = refused(tmp_path, {"f.csv": table, "a.csv": "question,outcome\nrain,1\n"}).splitlines()
+    assert "Start Time: dates such as '03/04/2026'" in first
+    assert first.endswith("; or read the whole download: forecast-ledger import-from metaculus LOG FOLDER")
+    assert other.startswith("also ambiguous: Probability Yes = '80': f.csv, line 2: more than 1")
 
 
 def test_of_two_forecasts_at_one_time_the_later_row_counts(tmp_path: Path) -> None:
