@@ -320,21 +320,20 @@ _DIGITS = Context(prec=80, rounding=ROUND_HALF_EVEN)
 class Aggregate(NamedTuple):
     """One owner's mean Brier score, from 0 (perfect) to 1, with its decomposition and its skill against references.
 
-    brier == reliability - resolution_term + uncertainty, exactly. Skill is above 0 if the owner beats the reference. A
-    field is None if the owner has no row. The fields about the consensus are also None if a row lacks a consensus, and
-    a skill is also None if the reference scores 0.
+    brier == reliability - resolution_term + uncertainty, exactly. Skill is above 0 if the owner beats the reference.
+    The fields about the consensus are None if a row lacks a consensus, and a skill is None if the reference scores 0.
     """
 
     n: int
-    brier: Fraction | None = None
-    base_rate: Fraction | None = None
-    reliability: Fraction | None = None
-    resolution_term: Fraction | None = None
-    uncertainty: Fraction | None = None
-    consensus_brier: Fraction | None = None
-    skill_against_even_odds: Fraction | None = None
-    skill_against_consensus: Fraction | None = None
-    skill_against_base_rate: Fraction | None = None
+    brier: Fraction
+    base_rate: Fraction
+    reliability: Fraction
+    resolution_term: Fraction
+    uncertainty: Fraction
+    consensus_brier: Fraction | None
+    skill_against_even_odds: Fraction | None
+    skill_against_consensus: Fraction | None
+    skill_against_base_rate: Fraction | None
 
 
 class Means(NamedTuple):
@@ -360,16 +359,6 @@ class Bin(NamedTuple):
     wilson_low: int
     wilson_high: int
 
-    @property
-    def mean_forecast(self) -> Fraction:
-        """The mean of the forecasts."""
-        return Fraction(self.total_forecast, self.n * PROBABILITY)
-
-    @property
-    def observed_frequency(self) -> Fraction:
-        """The share of the forecasts that came true."""
-        return Fraction(self.happened, self.n)
-
 
 class BrierBand(NamedTuple):
     """The words for Brier scores in [lower, upper), or for `lower` alone if the two are equal; None: no upper end."""
@@ -390,31 +379,6 @@ INTERPRETATION = (
     BrierBand(Fraction(40, 100), None, "Very Poor"),
 )
 _LOWER = [int(band.lower * PROBABILITY**2) for band in INTERPRETATION[2:]]  # 1e-18
-
-
-def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
-    """Return the aggregate of each owner 0 … owners - 1; n = 0 if the owner has no row. O(n log n).
-
-    brier = 1/n Σ (p - o)², o = 1 if it happened, else 0. base_rate: b, the mean of o. For the m forecasts of one
-    value p, of which k came true: reliability = 1/n Σ m (p - k/m)², resolution_term = 1/n Σ m (k/m - b)²,
-    uncertainty = b (1 - b). Skill = 1 - brier / reference, a ratio of means over the same rows; the reference is
-    0.25, the Brier score of the consensus, or that of the base rate, which is the uncertainty.
-
-    Raises:  ValueError if an owner or a probability is out of range.
-    Source:  Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score" and "1.5 Brier Skill Score"; Murphy
-    (1973), Journal of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
-
-    >>> import numpy as np
-    >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
-    >>> result = aggregates(Sample(*columns), owners=1)[0]
-    >>> result.brier, result.resolution_term, result.skill_against_even_odds
-    (Fraction(1, 10), Fraction(1, 4), Fraction(3, 5))
-    """
-    _check(sample, owners)
-    by_owner = [Aggregate(0)] * owners
-    for owner, counts in counts_by_owner(sums_of(sample)).items():
-        by_owner[owner] = aggregate(counts)
-    return by_owner
 
 
 def published(columns: Sequence[Sequence[Any]]) -> list[Values]:
@@ -454,25 +418,15 @@ def brier_means(scored: Sequence[tuple[int, int]]) -> Means:
     return Means(pooled, sum_of_terms(scored) * Fraction(1, len(scored) * PROBABILITY**2))
 
 
-def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> list[Bin]:
+def calibration_bins(sums: BrierSums, bins: Sequence[int] = DECILES) -> list[Bin]:
     """Return how often forecasts came true, by owner and bin. Bins without a forecast are left out.
 
     bins: the edges, 1e-9, increasing from 0 to 1e9.
-    Raises:  ValueError if an owner or a probability is out of range, or the edges are not as described.
 
-    >>> import numpy as np
     >>> columns = [np.array(column) for column in ([0, 0], [100_000_000, 199_999_999], [-1, -1], [False, True])]
-    >>> [(row.lower, row.upper, row.n, row.happened) for row in calibration(Sample(*columns), owners=1)]
+    >>> [(row.lower, row.upper, row.n, row.happened) for row in calibration_bins(sums_of(Sample(*columns)))]
     [(100000000, 200000000, 2, 1)]
     """
-    _check(sample, owners)
-    if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
-        raise ValueError("bins: the edges must increase from 0 to 1e9")
-    return calibration_bins(sums_of(sample), bins)
-
-
-def calibration_bins(sums: BrierSums, bins: Sequence[int] = DECILES) -> list[Bin]:
-    """Return the bins of the forecasts in these sums, by owner and bin."""
     number, *others = bin_columns(sums, bins)
     return [*named_tuples(Bin, number.tolist(), *others)]
 
@@ -537,21 +491,22 @@ def interpretation(squares: int, n: int) -> str:
     return INTERPRETATION[bisect_right(_LOWER, squares // n) + 1 if squares else 0].words
 
 
-def _check(sample: Sample, owners: int) -> None:
-    ranges = {
-        "owner": (sample.owner, 0, owners - 1),
-        "probability": (sample.probability, 0, PROBABILITY),
-        "consensus": (sample.consensus, -1, PROBABILITY),
-    }
-    for name, (column, least, most) in ranges.items():
-        if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
-            raise ValueError(f"{name}: must be from {least} to {most}")
-
-
 def aggregate(counts: Counts) -> Aggregate:
-    """Return the aggregate of these counts."""
-    if not counts.n:
-        return Aggregate(0)
+    """Return the aggregate of the counts of an owner who has a row.
+
+    brier = 1/n Σ (p - o)², o = 1 if it happened, else 0. base_rate: b, the mean of o. For the m forecasts of one
+    value p, of which k came true: reliability = 1/n Σ m (p - k/m)², resolution_term = 1/n Σ m (k/m - b)²,
+    uncertainty = b (1 - b). Skill = 1 - brier / reference, a ratio of means over the same rows; the reference is
+    0.25, the Brier score of the consensus, or that of the base rate, which is the uncertainty.
+
+    Source:  Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score" and "1.5 Brier Skill Score"; Murphy
+    (1973), Journal of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
+
+    >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
+    >>> result = aggregate(counts_by_owner(sums_of(Sample(*columns)))[0])
+    >>> result.brier, result.resolution_term, result.skill_against_even_odds
+    (Fraction(1, 10), Fraction(1, 4), Fraction(3, 5))
+    """
     scale = counts.n * PROBABILITY * PROBABILITY
     brier, base_rate, within = (
         Fraction(counts.squares, scale),

@@ -28,7 +28,14 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROB
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion, Range
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.boards.brier import Aggregate, Sample, aggregates, calibration
+from forecast_ledger.projections.boards.brier import (
+    Aggregate,
+    Sample,
+    aggregate,
+    calibration_bins,
+    counts_by_owner,
+    sums_of,
+)
 from forecast_ledger.projections.core.powers import QUANTUM
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.range_kernels import Numbers, quantum
@@ -439,7 +446,7 @@ def sample(rows: Sequence[Said]) -> Sample:
 
 def only(rows: Sequence[Said]) -> Aggregate:
     """The one owner's aggregate."""
-    return aggregates(sample(rows), 1)[0]
+    return aggregate(counts_by_owner(sums_of(sample(rows)))[0])
 
 
 def said(rows: Sequence[Said]) -> tuple[list[int], list[float]]:
@@ -486,7 +493,7 @@ def test_reliability_is_what_recalibration_gains_and_resolution_what_it_leaves(r
     assert brier.reliability == near(metrics().brier_score_loss(happened, chances) - left, FLOATS)
     assert brier.resolution_term == near(uncertainty - left, FLOATS)
     assert brier.uncertainty == near(uncertainty, FLOATS)
-    if brier.uncertainty and brier.resolution_term is not None:
+    if brier.uncertainty:
         assert brier.resolution_term / brier.uncertainty == near(
             metrics().d2_brier_score(happened, recalibrated), FLOATS
         )
@@ -497,11 +504,11 @@ def test_reliability_is_what_recalibration_gains_and_resolution_what_it_leaves(r
 @settings(deadline=None)
 def test_the_calibration_table_is_a_calibration_curve(bins: int, rows: list[Said]) -> None:
     """Its bins are closed at the upper end, ours at the lower: they agree on 1 - p of what did not happen."""
-    curve = calibration(sample(rows), 1, range(0, PROBABILITY + 1, PROBABILITY // bins))[::-1]
+    curve = calibration_bins(sums_of(sample(rows)), range(0, PROBABILITY + 1, PROBABILITY // bins))[::-1]
     against = shares([PROBABILITY - row.probability for row in rows])
     missed, value = calibrated().calibration_curve([int(not row.happened) for row in rows], against, n_bins=bins)
-    assert [float(row.observed_frequency) for row in curve] == near(1 - missed, FLOATS)
-    assert [float(row.mean_forecast) for row in curve] == near(1 - value, FLOATS)
+    assert [row.happened / row.n for row in curve] == near(1 - missed, FLOATS)
+    assert [row.total_forecast / (row.n * PROBABILITY) for row in curve] == near(1 - value, FLOATS)
 
 
 # --- whole logs
