@@ -350,8 +350,8 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None) -> str:
-    """Return an integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals.
+def format_fixed(value: int, unit: int, least: int = 0) -> str:
+    """Return an integer in 1/unit (a power of ten) as decimal text with `least` decimals or more.
 
     Zeros at the end are left out, except for the first `least` decimals.
 
@@ -359,8 +359,6 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
     ('-1.50', '0.75')
     """
     places = len(str(unit)) - 1
-    if most is not None and most < places:
-        value, places = half_even(value, 10 ** (places - most)), most
     whole, fraction = divmod(abs(value), 10**places)
     digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
     digits = digits.ljust(least, "0")

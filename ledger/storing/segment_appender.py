@@ -153,9 +153,6 @@ class _AppendedRows(Rows):
         with self._in_use():
             return self._target.end.position
 
-    def names(self) -> Iterator[str]:
-        return iter([self._name])
-
     def faults(self) -> Iterator[Fault]:
         return iter(()) if self.listed is None else self.listed.faults()
 

@@ -70,14 +70,6 @@ class Fixed(NamedTuple):
         """Return the larger of each number and another one."""
         return self._replace(low=np.maximum(self.low, least << self.bits))
 
-    def take(self, rows: Int64Array) -> "Fixed":
-        """Return some rows."""
-        return Fixed(self.low[rows], self.width[rows], self.bits)
-
-    def at(self, columns: Int64Array) -> "Fixed":
-        """Return some columns."""
-        return Fixed(self.low[:, columns], self.width[:, columns], self.bits)
-
     def near(self) -> Near:
         """Return floats near the numbers."""
         return near_fixed(self.low, self.width, self.bits)
@@ -302,14 +294,6 @@ class Totals(NamedTuple):
     def drawn(self) -> Drawn:
         """Return the numbers for comparisons."""
         return Drawn(self.fixed.near(), self.defined, self.exact)
-
-    def take(self, rows: Int64Array) -> "Totals":
-        """Return some rows."""
-        return Totals(
-            self.fixed.take(rows),
-            self.defined[rows],
-            lambda row, at: self.exact(int(rows[row]), at),
-        )
 
 
 def totals_of(rules: RuleSet, rows: Rows, draws: Draws) -> Totals:

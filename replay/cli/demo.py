@@ -141,9 +141,9 @@ def late_answer(log: Path, copy: Path) -> Iterator[str]:
     yield from as_table(["column", "old", "new"], columns)
 
 
-def story_folder(name: str = STORY) -> Path:
-    """Return the folder of a worked example."""
-    return Path(__file__).parents[2] / "data" / name
+def story_folder() -> Path:
+    """Return the folder of the worked example."""
+    return Path(__file__).parents[2] / "data" / STORY
 
 
 def published_rows(name: str, folder: Path) -> list[dict[str, str]]:

@@ -470,25 +470,21 @@ def test_a_text_that_cannot_be_encoded_is_refused(text: Any, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "least", "most", "text"),
+    ("value", "unit", "least", "text"),
     [
-        (750_000_000, BILLION, 0, None, "0.75"),
-        (BILLION, BILLION, 0, None, "1"),
-        (0, BILLION, 0, None, "0"),
-        (-1, BILLION, 0, None, "-0.000000001"),
-        (-1_500_000, 10**6, 2, None, "-1.50"),
-        (108_050_000, 10**6, 2, None, "108.05"),
-        (5, 1, 0, None, "5"),
-        (5, 1, 2, None, "5.00"),
-        (1_005_000, 10**6, 0, 2, "1"),  # 1.005: the tie goes to 1.00
-        (1_015_000, 10**6, 0, 2, "1.02"),
-        (1_015_000, 10**6, 2, 2, "1.02"),
-        (-4, 10**6, 0, 2, "0"),  # no minus sign before 0
+        (750_000_000, BILLION, 0, "0.75"),
+        (BILLION, BILLION, 0, "1"),
+        (0, BILLION, 0, "0"),
+        (-1, BILLION, 0, "-0.000000001"),
+        (-1_500_000, 10**6, 2, "-1.50"),
+        (108_050_000, 10**6, 2, "108.05"),
+        (5, 1, 0, "5"),
+        (5, 1, 2, "5.00"),
     ],
 )
-def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, most: int | None, text: str) -> None:
-    """The text has at least `least` and at most `most` decimals, rounded half-even once."""
-    assert values.format_fixed(value, unit, least, most) == text
+def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, text: str) -> None:
+    """The text has at least `least` decimals."""
+    assert values.format_fixed(value, unit, least) == text
 
 
 @given(st.integers(-(10**24), 10**24), st.integers(0, 12), st.integers(0, 6))
