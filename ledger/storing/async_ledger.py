@@ -6,7 +6,6 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from threading import Lock
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, overload
 from weakref import WeakSet
 
@@ -136,9 +135,7 @@ class AsyncLedger:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _lead(self) -> None:

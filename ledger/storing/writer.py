@@ -8,7 +8,6 @@ from functools import partial
 from itertools import chain, islice
 from os import PathLike
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from forecast_ledger.ledger.batching.batch import Batch, Receipt, Requests
@@ -279,9 +278,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _handle(

@@ -6,7 +6,6 @@ from contextlib import closing, suppress
 from itertools import islice
 from os import PathLike, fspath
 from threading import Lock
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from forecast_ledger.ledger.core import gc_pause, values
@@ -273,9 +272,7 @@ class Runner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _checked(self, tracking: Tracking | None) -> Tracking | None:

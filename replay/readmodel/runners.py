@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from os import PathLike
 from queue import Empty, SimpleQueue
 from threading import RLock
-from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import quote
 
@@ -181,9 +180,7 @@ class Runners:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

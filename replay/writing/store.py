@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from weakref import WeakValueDictionary
 
@@ -220,9 +219,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _use(self, ledger: writer.Ledger) -> None:
