@@ -55,6 +55,9 @@ BY_HAND_TIMES = "other times of a question whose answer was recorded by hand: re
 CHANGED = "the source says otherwise"
 OTHER_GROUP = "another group or category of a question: that of the ledger stays"
 OTHER_CONTEST = "another contest of a question: it stays in the one that it was in, too"
+SEALED_QUESTION = (
+    "a question that is new in a contest that is finalized: it is recorded, and its board stays without it"
+)
 SEALED = "another weight in a contest that is finalized: its board stays"
 OLD_PRICE = "a price from before the last quote: quotes are recorded in order of time, and stay"
 ANSWER_MISSED = "an answer that an earlier copy had: it stays, as --keep-missing says"
@@ -181,8 +184,11 @@ def _missed_trades(copy: RecordedCopy, traded: Collection[str], scope: Scope) ->
 def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCopy) -> AnyCommand | Refused | NotCarried:
     """Return a command on a new question, or of an account, under the id that its participant has in the ledger.
 
-    What an earlier copy said of an account stays under the id that it was recorded with.
+    What an earlier copy said of an account stays under the id that it was recorded with. A contest that is finalized
+    takes no question.
     """
+    if isinstance(item, AddQuestion) and item.contest in copy.sealed:
+        return NotCarried(SEALED_QUESTION)
     if isinstance(item, RecordTrade) and item.id in copy.traded:
         return structs.replace(item, participant=copy.traded[item.id].participant)
     if not isinstance(item, SubmitForecast | WithdrawForecast | RecordTrade | EnrolParticipant):
@@ -257,6 +263,8 @@ class _Question:
                 weight = Decimal(entry.weight).scaleb(-6)
                 yield location, structs.replace(item, at=format_instant(entry.at), weight=weight)
                 yield from self._weighted(location, item) if self._scope.weights(opened) else ()
+            elif isinstance(item, AddQuestion) and item.contest in self._sealed:
+                yield location, NotCarried(SEALED_QUESTION)
             elif isinstance(item, AddQuestion):
                 yield location, item
                 if known.entries:

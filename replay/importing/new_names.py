@@ -55,7 +55,7 @@ def renamings(copy: RecordedCopy, items: Iterable[SourceItem], person_of: Person
     copy.renamed |= present
 
 
-SEALED_BOT = "a bot that is none any more, in a contest that is finalized: its board stays"
+SEALED_BOT = "another enrolment, or a bot that is none any more, in a contest that is finalized: its board stays"
 
 
 class Bots:
@@ -72,7 +72,7 @@ class Bots:
     ) -> AnyCommand | Refused | NotCarried:
         """Return an item; an enrolment under a new id if the ledger has another enrolment after the one it is known by.
 
-        It notes who forecasts in which contest.
+        A contest that is finalized takes none. It notes who forecasts in which contest.
         """
         if isinstance(item, AddQuestion):
             self._contests.setdefault(item.question, set()).add(item.contest)
@@ -84,9 +84,13 @@ class Bots:
             self._enrolled.add(key)
             last = self._copy.enrolled.get(key)
             is_of_source = last is not None and source_of(last.command_id) == source_of(item.id)
+            is_sealed = item.contest in self._copy.sealed
+            if last is not None and (is_of_source or is_sealed) and getattr(last.event, "bot", None) == item.bot:
+                return KNOWN
+            if is_sealed:
+                return NotCarried(SEALED_BOT)
             if last is not None and is_of_source:
-                is_same = getattr(last.event, "bot", None) == item.bot
-                return KNOWN if is_same else structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
+                return structs.replace(item, id=fitting_id(f"{item.id} after {last.position}"))
         return item
 
     def _present(self, participant: str) -> str:

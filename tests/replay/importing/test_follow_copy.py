@@ -11,7 +11,9 @@ from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     CloseQuestion,
+    EnrolParticipant,
     FinalizeContest,
+    OpenContest,
     OpenQuestion,
     RenameParticipant,
     RescheduleQuestion,
@@ -37,6 +39,7 @@ from forecast_ledger.replay.importing.follow_copy import (
     BY_HAND_TIMES,
     OTHER_CONTEST,
     SEALED,
+    SEALED_QUESTION,
 )
 from forecast_ledger.replay.importing.metaculus import NO_WEIGHTS
 from forecast_ledger.replay.importing.new_names import SEALED_BOT
@@ -561,6 +564,25 @@ def test_a_bot_that_is_none_any_more_stays_one_on_a_sealed_board(older: Path, tm
         ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
         found = import_into(ledger, "metaculus", newer)
         assert (found.counts["accepted"], found.refused, found.left_out[SEALED_BOT]) == (0, [], 1)
+
+
+def test_what_is_new_after_the_seal_is_recorded_without_the_contest(older: Path, tmp_path: Path) -> None:
+    """A question, and another whose project is sealed: the board stays without both, and without a new bot."""
+    newest = Path(shutil.copytree(DOWNLOAD, tmp_path / "newest"))
+    rewrite(newest / FORECASTS, lambda row: row | {"Is Bot": str(row["Forecaster Username"] in {"ada", "bo"})})
+    rewrite(older / QUESTIONS, lambda row: None if row["Question ID"] == "502" else row | {"Default Project": "b"})
+    rewrite(older / FORECASTS, lambda row: None if row["Question ID"] in {"502", "503"} else row | {"Is Bot": "False"})
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", older)
+        ledger.handle(OpenContest(contest="A month of questions", rules="peer-2024-03"), "open")
+        ledger.handle(EnrolParticipant(contest="A month of questions", participant="ada", bot=True), "by hand")
+        ledger.handle(FinalizeContest(contest="A month of questions"), "seal")
+        for accepted in (True, False):
+            found = import_into(ledger, "metaculus", newest)
+            questions = len(facts(ledger.read()).questions)
+            assert (found.refused, found.left_out[SEALED_QUESTION]) == ([], questions)
+            assert (found.left_out[SEALED_BOT], found.counts["accepted"] > 0) == (1, accepted)
+        assert facts(ledger.read()).contests["A month of questions"].entries == {}
 
 
 def test_an_import_counts_what_it_changes_and_takes_back(older: Path, tmp_path: Path) -> None:
