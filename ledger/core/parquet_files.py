@@ -403,10 +403,11 @@ def _header(file: IO[bytes], at: int) -> tuple[Struct, int]:
 
 
 FREE_BYTES, MOST_RATIO = 2**28, 200  # bytes that any file may give; a larger one may give so many times its size
-BATCH_ROWS = 4_096  # rows that are decoded together
-_BATCH_BYTES = 2**26  # of texts in them
+BATCH_ROWS = 4_096  # rows that are decoded together, at most
+_BATCHES = 4  # their texts take a part in as many of all bytes that the file may give
 _ROW = 16  # bytes of a row without columns, which takes time as well
 _POSITION = 4  # bytes for each text or list: where it begins
+_SHORT = 2**14  # bytes of a dictionary of which each text is short
 _COPIES = 16  # dictionaries that are copied in the time in which as many bytes of rows are decoded once
 _DICTIONARIES, _PREFIXES = {2, 8}, 7  # encodings, as parquet.thrift numbers them
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}  # those of pyarrow that give a page alone
@@ -462,7 +463,7 @@ class ParquetSizes:
                 if total > most:
                     self.check(total)
                 if longest:
-                    rows[chunk.name] = min(rows.get(chunk.name, BATCH_ROWS), max(_BATCH_BYTES // longest, 1))
+                    rows[chunk.name] = min(rows.get(chunk.name, BATCH_ROWS), max(most // _BATCHES // longest, 1))
         return rows
 
     def _count(self, file: IO[bytes], chunk: Chunk) -> tuple[int, int]:
@@ -474,8 +475,7 @@ class ParquetSizes:
             if chunk.width or chunk.name in self._labelled:
                 continue
             if page.is_dictionary:
-                is_short = page.size <= _BATCH_BYTES // BATCH_ROWS
-                entry = page.size if is_short else _longest_entry(file, chunk, page)
+                entry = page.size if page.size <= _SHORT else _longest_entry(file, chunk, page)
             elif page.encoding in _DICTIONARIES or page.encoding == _PREFIXES:
                 text_size = page.size if page.encoding == _PREFIXES else entry
                 longest = max(longest, 0 if chunk.is_nested else text_size)

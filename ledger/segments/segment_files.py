@@ -46,6 +46,7 @@ _NEWER = ("normal", "provenance")  # columns that files without such rows do not
 _UNCOUNTED = frozenset({"command_id", "command", "position", "made", "form", "numbers", "until", *_NEWER})
 _FOOTERS = 1 << 10  # files whose footers are kept
 _THREADS_FROM = 5_000  # rows that are read together: to read fewer in threads takes more processor time, and saves none
+_OPEN_FILES = "/dev/fd"  # where the system names the files that are open, but for Windows
 Ends = tuple[str, str] | None  # the least and the greatest id; None if there are none
 _READ_ERRORS = (OSError, ValueError, TypeError, KeyError, NotImplementedError)  # pyarrow's are among them
 
@@ -358,13 +359,24 @@ def _opened(folder: Path, entry: SegmentFile, schema: Any, position: int) -> "It
             metadata, sizes = _metadata(path, entry.sha256, _status(path))
         names = _dictionaries(schema)
         ahead = not isinstance(path, Path)  # a file on this machine would be copied once more, into memory of its size
-        with parquet.ParquetFile(opened, metadata=metadata, read_dictionary=names, pre_buffer=ahead) as file:
+        with (
+            _for_threads(opened) as source,
+            parquet.ParquetFile(source, metadata=metadata, read_dictionary=names, pre_buffer=ahead) as file,
+        ):
             if file.metadata.num_rows != entry.rows:
                 raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {entry.rows:,}")
             column_names = file.schema_arrow.names
             if column_names != [name for name in schema.names if name in column_names or name not in _NEWER]:
                 raise ValueError(f"its columns are {', '.join(column_names)}")
             yield _Opened(file, opened, sizes)
+
+
+def _for_threads(file: IO[bytes]) -> Any:
+    """Return an open file as pyarrow's own, which its threads read without Python's lock, if the system names it."""
+    try:
+        return pyarrow().OSFile(f"{_OPEN_FILES}/{file.fileno()}")
+    except OSError:  # not on Windows, and no remote file
+        return file
 
 
 @contextmanager
@@ -421,7 +433,11 @@ def _questions(path: Path, digest: str, status: tuple[int, ...]) -> list[Ends]:
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     (metadata, sizes), name = _metadata(path, digest, status), "question"
-    with open_regular(path) as opened, parquet.ParquetFile(opened, metadata=metadata, read_dictionary=[name]) as file:
+    with (
+        open_regular(path) as opened,
+        _for_threads(opened) as source,
+        parquet.ParquetFile(source, metadata=metadata, read_dictionary=[name]) as file,
+    ):
         groups = range(file.num_row_groups)
         column, ends, end = _decoded(_Opened(file, opened, sizes), [name], groups)[name], list[Ends](), 0
         for rows in (metadata.row_group(group).num_rows for group in groups):

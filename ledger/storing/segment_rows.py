@@ -170,6 +170,11 @@ class SegmentRows(Rows):
                 if damage.check == "store":  # else a row is wrong, which its reader says
                     yield Fault(damage.position, str(damage.args[1]))
 
+    def check_statements(self, number: int) -> None:
+        """Check what the files of a segment say about its rows, once they are as they were sealed. Raises Corrupt."""
+        segment = self._segments[number]
+        check_statements(self._folder, segment, self.columns(segment))
+
     def events_of(self, tags: Sequence[str], end: int) -> list[str] | None:
         """See `Rows`. Raises Corrupt: a file of a segment is damaged."""
         if type(self._folder) is not type(Path()):  # a remote one is another kind of path

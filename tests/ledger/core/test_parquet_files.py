@@ -90,7 +90,6 @@ BOMBS: dict[str, Callable[[], BytesIO]] = {
 def test_a_small_file_of_large_rows_is_refused(bomb: Callable[[], BytesIO], monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of them before anything is decoded, the others when a part is; memory stays below the limit."""
     monkeypatch.setattr(parquet_files, "FREE_BYTES", FREE)
-    monkeypatch.setattr(parquet_files, "_BATCH_BYTES", FREE // 4)
     file = bomb()
     assert MOST_RATIO * len(file.getvalue()) < FREE
     with counted(), pytest.raises(TooLargeError, match=r"more than 16,777,216 bytes, and the file has [0-9,]+$"):
@@ -122,8 +121,8 @@ def test_a_larger_file_may_have_larger_rows(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_few_long_texts_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as fit into the bytes of a batch."""
-    monkeypatch.setattr(parquet_files, "_BATCH_BYTES", 10 * 2**20)
+    """As many as fit into a quarter of the bytes that the file may give."""
+    monkeypatch.setattr(parquet_files, "FREE_BYTES", 40 * 2**20)
     for file in (written(repeated(LONG_TEXT, 35)), written(pa.table({"c": pa.array([*"ab", LONG_TEXT] * 12)}))):
         assert max(batch.num_rows for batch in read_batches(file)) == 10
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -67,14 +68,15 @@ def with_footer(data: bytes, change: Callable[[Struct], Any]) -> bytes:
 
 
 def relisted(folder: Path, kind: str, change: Callable[[bytes], bytes]) -> None:
-    """Change a file of the only segment, and list it with the digest that it has then."""
+    """Change a file of the last segment, and list it with the digest that it has then."""
     manifest = read_manifest(folder)
-    [segment] = manifest.segments
+    *earlier, segment = manifest.segments
     entry = getattr(segment, kind)
     path = folder / entry.name
     path.write_bytes(change(path.read_bytes()))
     now = replace(segment, **{kind: describe_file(path, entry.rows)})
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(SegmentManifest(manifest.ledger).with_segment(now)))
+    listed = reduce(SegmentManifest.with_segment, [*earlier, now], SegmentManifest(manifest.ledger))
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(listed))
 
 
 def metadata(footer: Struct, column: str) -> Struct:

@@ -1,5 +1,6 @@
 """Files of segments: each column comes back as it was written, whatever its numbers and in however many parts."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -168,6 +169,20 @@ def encodings(folder: Path, said: list[Any]) -> set[str]:
     segment = segment_of(folder, columns_of([*DEPTH, *said]))
     file = parquet.ParquetFile(folder / segment.forecasts.name)
     return {*file.metadata.row_group(0).column(file.schema_arrow.names.index("numbers")).encodings}
+
+
+@pytest.mark.parametrize("is_named", [sys.platform != "win32", False])
+def test_threads_read_a_file_without_pythons_lock(
+    is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name that the system has for an open file; where it has none, they read Python's file."""
+    path = tmp_path / "file"
+    path.write_bytes(b"PAR1")
+    if not is_named:
+        monkeypatch.setattr(segment_files, "_OPEN_FILES", f"{tmp_path}/none")
+    with path.open("rb") as file, segment_files._for_threads(file) as source:
+        assert source.read() == b"PAR1"
+        assert isinstance(source, pa.NativeFile) == is_named
 
 
 def test_numbers_that_differ_are_written_as_differences(tmp_path: Path) -> None:
