@@ -8,8 +8,9 @@ no such forecast is decided as it is in a log read alone. Whatever is in doubt i
 alone from its first row, which says where the damage is.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice, pairwise
 from os import fspath
@@ -44,14 +45,14 @@ from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.checking.row_parts import checked_rows
 from forecast_ledger.replay.checking.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import processors, start
-from forecast_ledger.replay.engines.shared_tasks import SharedTasks
+from forecast_ledger.replay.engines.shared_tasks import SharedTasks, Task
 from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before each row is read by itself
 PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
 _TOGETHER = 4  # parts whose commands are decided together: a question then takes its forecasts in fewer pieces
-_LATE = 16  # the files are checked before the last part in so many for each other process: this one still decides then
+_LATE = 16  # of so many rows, files are checked before one for each other process: this one still decides then
 SURROUNDINGS = QuestionOpened, OutcomesChanged, ParticipantRenamed, PrizePaid
 # What a damaged log can lead to.
 _UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
@@ -124,20 +125,17 @@ def verified_beginning(
     if end < LEAST:
         return None
     try:
-        events = store.events_of(SURROUNDINGS, end)
-        if events is None:
-            return None
-        reader, tasks = _shared(Given(fspath(source.location), source.name, events), processes - 1)
-    except (*_UNFIT, OSError):
+        shared = _shared(source, store, end, processes - 1)
+    except (*_UNFIT, OSError, RuntimeError):  # also if the system has no more processes or threads
         return None
+    if shared is None:
+        return None
+    reader, tasks = shared
     try:
-        ends = [0, *(min(after + PART, end) for after in range(0, end, PART))]
-        late = max(1, len(ends) - len(ends) // _LATE * (processes - 1))
-        parts = [tasks.submit(check_part, *part) for part in pairwise(ends[:late])]
-        faultless = [tasks.submit(has_no_faults)] if files else []
-        parts += [tasks.submit(check_part, *part) for part in pairwise(ends[late - 1 :])]
-        beginning = _joined(source, audit, reader, tasks.results(parts))
-        return beginning if beginning is not None and all(tasks.results(faultless)) else None
+        every, last = _submitted(tasks, reader, end, processes, files=files)
+        results = (each or None for each in tasks.results(every) if each is not True)
+        beginning = _joined(source, audit, reader, results)
+        return beginning if beginning is not None and all(tasks.results(last)) else None
     except (*_UNFIT, BrokenExecutor, MemoryError):
         return None
     finally:
@@ -145,12 +143,43 @@ def verified_beginning(
         reader.store.close()
 
 
-def _shared(given: Given, others: int) -> tuple[Reader, SharedTasks]:
-    """Return what this process has, and the tasks that it shares with so many others."""
-    reader = _open(given)
+def _submitted(
+    tasks: SharedTasks, reader: Reader, end: int, processes: int, *, files: bool
+) -> tuple[list[Task], list[Task]]:
+    """Let the parts of a log be checked, and its files; return the tasks for parts, and the one that comes last.
+
+    The files of a segment are checked after its last part, while a process has its columns. Those of the last one, or
+    of a database, are checked before some parts for each other process: this one still decides commands then.
+    """
+    segments = reader.segments.manifest.segments[:-1] if reader.segments else ()
+    ends, every, last = [segment.last for segment in segments], list[Task](), list[Task]()
+    late = end - (end - max(ends, default=0)) // _LATE * (processes - 1)
+    due = deque([*ends, late] if files else [])
+    for after, at in pairwise([*range(0, end, PART), end]):
+        every.append(tasks.submit(check_part, after, at))
+        while due and due[0] <= at:
+            due.popleft()
+            (every if due else last).append(tasks.submit(has_no_faults, len(ends) - len(due)))
+    return every, last
+
+
+def _shared(source: Log, store: StoredLog, end: int, others: int) -> tuple[Reader, SharedTasks] | None:
+    """Return what this process has, and the tasks that it shares with so many others; None if they cannot read it.
+
+    A thread reads the columns of the first segment, which forks then have, while this one reads events.
+    """
+    location = fspath(source.location)
+    segments = _segments(location, source.name)
+    with ThreadPoolExecutor(1) as aside:
+        first = aside.submit(segments.clock_of, 1) if others and segments is not None and can_fork() else None
+        events = store.events_of(SURROUNDINGS, end)
+    if events is None:
+        return None
+    given = Given(location, source.name, events)
+    reader = _open(given, segments)
     try:
-        if others and reader.segments is not None and can_fork():
-            reader.segments.clock_of(1)  # reads the columns of the first segment, which forks then have
+        if first is not None:
+            first.result()
             _inherited.append(reader)
         return reader, SharedTasks(reader, with_reader, start(others, begin, given, may_fork=True) if others else None)
     except BaseException:
@@ -223,7 +252,7 @@ def _enter(whole: Beginning, page: CheckedPage, others: list[Recorded], names: l
 def begin(given: Given) -> None:
     """Prepare a process of the pool; it does no task if it cannot read the log."""
     with suppress(*_UNFIT):
-        _reader[:] = _inherited or [_open(given)]
+        _reader[:] = _inherited or [_open(given, _segments(given.location, given.name))]
 
 
 def with_reader(task: Callable[..., Any], *given: Any) -> Any:
@@ -231,11 +260,15 @@ def with_reader(task: Callable[..., Any], *given: Any) -> Any:
     return task(_reader[0], *given)
 
 
-def _open(given: Given) -> Reader:
+def _segments(location: str, name: str) -> SegmentRows | None:
+    """Return the rows of a folder of segments; None if it is none."""
+    return SegmentRows(folder_at(location), name) if is_folder(location) else None
+
+
+def _open(given: Given, segments: SegmentRows | None) -> Reader:
     questions, changed, several, paid = _Surroundings.of(given.events)
     checks, codes = ForecastForms(), {name: code for code, name in enumerate(questions)}
     forms = {name: checks.of(name, question) for name, question in questions.items() if name not in changed}
-    segments = SegmentRows(folder_at(given.location), given.name) if is_folder(given.location) else None
     if segments is None:
         store = StoredLog.open(given.location, given.name, read_only=True)
     else:
@@ -243,11 +276,14 @@ def _open(given: Given) -> Reader:
     return Reader(store, segments, checks, forms, codes, several, segments is None or bool(paid))
 
 
-def has_no_faults(reader: Reader) -> bool:
-    """Return whether the files of the store are as they were written."""
+def has_no_faults(reader: Reader, number: int) -> bool:
+    """Return whether the files of a segment are as they were written, or those of a database."""
     try:
         with gc_pause.paused():
-            return not reader.store.faults()
+            if reader.segments is None:
+                return not reader.store.faults()
+            reader.segments.check_statements(number)
+            return True
     except _UNFIT:
         return False
 

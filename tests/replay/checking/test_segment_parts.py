@@ -15,6 +15,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.arrow_arrays import integers, row_numbers
 from forecast_ledger.ledger.segments.segment_files import read_columns, write_table
 from forecast_ledger.ledger.segments.segment_manifest import MANIFEST, SegmentManifest, describe_file, read_manifest
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
@@ -154,7 +155,8 @@ def test_cumulative_probabilities_are_not_read(tmp_path: Path, monkeypatch: pyte
         return decode_rows(rows)
 
     monkeypatch.setattr(log, "decode_rows", noted)
-    part = check_part(side_by_side._open(side_by_side.Given(str(folder), "main", opening)), 0, 27)
+    given = side_by_side.Given(str(folder), "main", opening)
+    part = check_part(side_by_side._open(given, SegmentRows(folder, "main")), 0, 27)
     assert part is not None
     assert [page.others for page in part.pages] == [read]
     assert len(read) == 4

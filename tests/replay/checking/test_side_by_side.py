@@ -4,12 +4,13 @@ import errno
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from shutil import copyfile
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -24,6 +25,9 @@ from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.segments.sealing import seal
+from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
+from forecast_ledger.ledger.segments.segment_manifest import Segment
+from forecast_ledger.ledger.storing.segment_rows import SegmentRows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
 from forecast_ledger.projections.facts.columns import join_pages
 from forecast_ledger.replay.audit import verify
@@ -318,10 +322,14 @@ def test_two_checks_in_one_process_read_their_own_logs(tmp_path: Path) -> None:
     """Begun one after the other, each part has the digests of the log that it was asked for."""
     paths = [written(tmp_path / f"{first}.db", [*FORECASTS[:2], *FORECASTS[first:9]]) for first in (2, 3)]
     folders = [in_segments(path, tmp_path / str(number), 4) for number, path in enumerate(paths)]
-    asked = [json.encode(sound()[0].event).decode()]
-    here = [side_by_side._shared(side_by_side.Given(str(folder), "main", asked), 0) for folder in folders]
-    for folder, (reader, tasks) in zip(folders, here, strict=True):
-        head = run_checks(Log(folder)).head
+    heads = [run_checks(Log(folder)).head for folder in folders]
+    here = [
+        side_by_side._shared(Log(folder), StoredLog.open(folder, "main", read_only=True), head.position, 0)
+        for folder, head in zip(folders, heads, strict=True)
+    ]
+    for head, shared in zip(heads, here, strict=True):
+        assert shared is not None
+        reader, tasks = shared
         [part] = tasks.results([tasks.submit(check_part, 0, head.position)])
         assert part.end == head
         reader.store.close()
@@ -507,6 +515,21 @@ def test_a_log_for_which_no_process_can_be_started_is_closed(
     assert all(store.is_closed for store in stores)
 
 
+def test_where_the_system_has_no_more_threads_this_process_verifies_the_log_alone(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One would read the columns of the first segment."""
+
+    def fails(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+    monkeypatch.setattr(side_by_side, "can_fork", lambda: True)
+    monkeypatch.setattr(Thread, "start", fails)
+    assert same(folder)
+    assert begun == [None]
+
+
 def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -560,24 +583,56 @@ def test_this_process_does_what_no_other_has_begun(
 
 
 @pytest.mark.parametrize(
-    ("processors", "order"), [(2, [0, 7, 14, -1, 21]), (3, [0, 7, -1, 14, 21]), (9, [-1, 0, 7, 14, 21])]
+    ("of", "order"),
+    [
+        ((2, 0), [0, 7, 14, -1, 21]),
+        ((3, 0), [0, 7, -1, 14, 21]),
+        ((9, 0), [0, -1, 7, 14, 21]),
+        ((2, 9), [0, 7, -1, 14, -2, 21, -3]),
+    ],
 )
 def test_files_are_checked_while_this_process_decides_the_last_commands(
-    processors: int, order: list[int], tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+    of: tuple[int, int],
+    order: list[int],
+    tmp_path: Path,
+    begun: list[Beginning | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The more processes check the last parts meanwhile, the earlier; -1 in place of a part."""
+    """The more processes check the last parts meanwhile, the earlier; those of other segments after their last part.
+
+    of: how many processors, and rows of a segment; 0 for a database. Negative numbers, from -1 on, are checks of files.
+    """
+    processors, rows = of
     checked, has_no_faults = list[int](), side_by_side.has_no_faults
 
-    def check(reader: Reader, after: int = -1, end: int = 0) -> CheckedPart | bool | None:
-        checked.append(after)
-        return check_part(reader, after, end) if end else has_no_faults(reader)
+    def check(reader: Reader, after: int, end: int = 0) -> CheckedPart | bool | None:
+        checked.append(after if end else -1 - after)
+        return check_part(reader, after, end) if end else has_no_faults(reader, after)
 
     monkeypatch.setattr(side_by_side, "processors", lambda: processors)
     monkeypatch.setattr(side_by_side, "_LATE", 4)
     monkeypatch.setattr(side_by_side, "check_part", check)
     monkeypatch.setattr(side_by_side, "has_no_faults", check)
-    assert same(written(tmp_path / "log.db", FORECASTS))
+    path = written(tmp_path / "log.db", FORECASTS)
+    assert same(in_segments(path, tmp_path / "s", rows) if rows else path)
     assert checked == order
+    assert None not in begun
+
+
+def test_the_columns_of_each_segment_are_read_once(
+    tmp_path: Path, begun: list[Beginning | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that checks all parts, of which each is in one segment, and all files."""
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 14)
+    read, of_segment = list[int](), SegmentRows._read_columns
+
+    def noted(self: SegmentRows, segment: Segment, without: Collection[str] = ()) -> SegmentColumns:
+        read.extend([] if without else [segment.first])
+        return of_segment(self, segment, without)
+
+    monkeypatch.setattr(SegmentRows, "_read_columns", noted)
+    run_checks(Log(folder), side_by_side=True)
+    assert read == [1, 15]
     assert None not in begun
 
 
@@ -708,9 +763,10 @@ def test_segments_are_imported_without_reading_every_row(
     assert read
 
 
-def test_a_footer_that_misleads_readers_is_found(tmp_path: Path, begun: list[Beginning | None]) -> None:
-    """Every row and every digest is right, that of the file too: a statistic of its columns is not."""
-    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", 100)
+@pytest.mark.parametrize("rows", [100, 13])
+def test_a_footer_that_misleads_readers_is_found(rows: int, tmp_path: Path, begun: list[Beginning | None]) -> None:
+    """In the last segment. Every row and every digest is right, that of the file too: a statistic is not."""
+    folder = in_segments(written(tmp_path / "log.db", FORECASTS), tmp_path / "s", rows)
     changed_footer(folder, of_statistics("claimed_at", f6=(BYTES, bytes(8))))
     assert not same(folder)
     kind, said = imported(folder, tmp_path / "copy.db")
