@@ -212,17 +212,27 @@ def no_forecasts() -> ForecastRows:
 
 
 def joined_forecasts(pages: Sequence[ForecastRows]) -> ForecastRows:
-    """Return the forecasts of pages as those of one, with coded ids, and without what tells of their commands."""
+    """Return the forecasts of pages as those of one, with coded ids, and without what tells of their commands.
+
+    They are question after question, each in log order: so those of many pages are gathered in less time.
+    """
+
+    def coded(name: str) -> CodedTexts:
+        return CodedTexts(chain.from_iterable(getattr(each, name) for each in pages))
 
     def joined(name: str) -> _Integers:
-        return np.concatenate([getattr(each, name) for each in pages])
+        return np.concatenate([getattr(each, name) for each in pages])[order]
 
+    question, participant = coded("question"), coded("participant")
+    order = question.codes.astype(np.min_scalar_type(len(question))).argsort(kind="stable")  # by counting
+    for texts in (question, participant):
+        texts.codes = texts.codes[order]
     return ForecastRows(
         position=joined("position"),
         recorded_at=joined("recorded_at"),
         at=joined("at"),
-        question=CodedTexts(chain.from_iterable(each.question for each in pages)),
-        participant=CodedTexts(chain.from_iterable(each.participant for each in pages)),
+        question=question,
+        participant=participant,
         yes=joined("yes"),
         no=joined("no"),
         command_id=np.zeros(0, "S1"),

@@ -5,13 +5,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Unavailable
 from forecast_ledger.ledger.model import log, plain_rows
 from forecast_ledger.ledger.model.events import AnyEvent, ForecastMade, QuestionOpened
 from forecast_ledger.ledger.model.log import START, Recorded, unseal_pages
-from forecast_ledger.ledger.model.plain_rows import ReadPage, unseal_columns
+from forecast_ledger.ledger.model.plain_rows import (
+    CodedTexts,
+    ForecastRows,
+    ReadPage,
+    joined_forecasts,
+    no_forecasts,
+    unseal_columns,
+)
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.tables.catalogue import BUILT, Projections
@@ -221,6 +229,27 @@ def test_rows_that_cannot_be_read_come_after_the_events_before_them() -> None:
         as_columns, one_by_one = (told(read, pages(whole)) for read in (unseal_columns, unseal_pages))
         assert as_columns == one_by_one
         assert as_columns[0] is (Corrupt if whole else Unavailable)
+
+
+def test_joined_forecasts_are_question_after_question() -> None:
+    """Each in log order; ids have codes in the order in which the log first has them."""
+
+    def page(position: list[int], question: list[bytes], participant: list[bytes]) -> ForecastRows:
+        numbers: dict[str, Any] = {
+            name: np.array(position) * by for by, name in enumerate(("at", "recorded_at", "yes", "no"), 2)
+        }
+        ids: dict[str, Any] = {"question": question, "participant": participant}
+        return no_forecasts()._replace(position=np.array(position), **numbers, **ids)
+
+    made = joined_forecasts(
+        [page([1, 2, 4], [b"b", b"a", b"b"], [b"y", b"x", b"z"]), page([5, 6], [b"a", b"b"], [b"x", b"y"])]
+    )
+    columns = made.position, made.at, made.recorded_at, made.yes, made.no
+    assert [column.tolist() for column in columns] == [[by * at for at in (1, 4, 6, 2, 5)] for by in (1, 2, 3, 4, 5)]
+    assert [*made.question] == [b"b", b"b", b"b", b"a", b"a"]
+    assert [*made.participant] == [b"y", b"z", b"y", b"x", b"x"]
+    assert isinstance(made.participant, CodedTexts)
+    assert made.participant.labels == ["y", "x", "z"]
 
 
 def test_logs_of_other_events_are_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
