@@ -45,6 +45,7 @@ from forecast_ledger.replay.scoring.settled import (
     outcomes_of,
     template,
     unforecast,
+    wide_columns,
 )
 from forecast_ledger.replay.scoring.shapes import Part, Roles, check_named, listed_columns, parts_of
 from forecast_ledger.replay.scoring.tables import Table, with_line
@@ -432,7 +433,7 @@ def _questions(making: _Making) -> Iterator[tuple[Any, str, Fields]]:
     source, forecasts = making.source, making.forecasts
     question, filled = template(source.columns("question")), present(source, ["question"])
     if isinstance(source, Forecasts) and source.shape.wide == "questions":
-        yield "{#column}", "{#column}", {"columns": [*forecasts.shape.columns], "where": {"#": "1"}}
+        yield "{#column}", "{#column}", {"columns": wide_columns(forecasts), "where": {"#": "1"}}
     elif isinstance(source, Forecasts) and source.apart and source.shape.wide:
         yield option_question(source), option_question(source), {**filled, **option_columns(source)}
     elif isinstance(source, Answers) and source.named:
@@ -552,7 +553,7 @@ def _forecast(making: _Making) -> Fields:
         chosen = (
             option_columns(forecasts)
             if forecasts.apart
-            else {"columns": [*shape.columns], **_where(without(shape.columns, forecasts.table, "#cell"))}
+            else {"columns": wide_columns(forecasts), **_where(without(shape.columns, forecasts.table, "#cell"))}
         )
         where |= chosen.pop("where", {})
         command |= chosen

@@ -160,11 +160,24 @@ def answers_beside(forecasts: Forecasts, options: Options) -> Answers:
     )
 
 
+def wide_columns(forecasts: Forecasts) -> Any:
+    """Return how a map chooses the columns with the forecasts: all but the others, so that it reads new ones, too.
+
+    Only those that there are if the caller named them, or if other kinds of questions have columns of their own. Of
+    forecasters, an empty column may have forecasts later.
+    """
+    table, shape = forecasts.table, forecasts.shape
+    if "probability" in forecasts.roles or forecasts.where:
+        return [*shape.columns]
+    is_kept = {name: shape.wide == "forecasters" and not any(cells) for name, cells in table.columns.items()}
+    return {"not": [name for name in table.columns if name not in shape.columns and not is_kept[name]]}
+
+
 def option_columns(forecasts: Forecasts) -> Fields:
     """Return how a map chooses the columns of options, and of a row only the cells that have a value."""
     columns, prefix = forecasts.shape.columns, forecasts.shape.prefix
     names = "|".join(map(re.escape, map(forecasts.shape.label, columns)))
-    chosen: Any = {"matches": f"{re.escape(prefix)}({names})"} if prefix else [*columns]
+    chosen: Any = {"matches": f"{re.escape(prefix)}({names})"} if prefix else wide_columns(forecasts)
     absent = sorted(
         {text for column in columns for text in forecasts.table.columns[column] if text and is_absent(text)}
     )
@@ -240,8 +253,9 @@ def named_answers(
             remedy = f'correct it, or say that it is none or void: --answer "{text}=void"'
             remedy += "; if several came true, give a table with a row for each option, its answer yes or no"
             raise Refused("unknown_outcome", "outcome", text, detail, remedy=remedy)
-    known = [text for text in texts if text and not meaning[text]]
-    allowed = {"resolve_question": known, "annul_question": [text for text in texts if meaning[text] == "void"]}
+    void, others = [text for text in texts if meaning[text] == "void"], [text for text in texts if meaning[text]]
+    resolved = {"not": ["", *filter(None, others)]} if settled else {}
+    allowed = {"resolve_question": resolved, "annul_question": void}
     for question, outcome, chosen, key in _outcomes(forecasts, told, name, settled):
         yield Way(question, {"outcome": outcome}, allowed, chosen, f"answer {key}")
 
@@ -362,9 +376,7 @@ def answer_commands(forecasts: Forecasts, told: Answers, at: Any, options: Optio
         ways = [*named_answers(forecasts, told, name, texts, options)]
     else:
         answer, allowed = _answer(forecasts, told, name, texts, options)
-        chosen: Fields = (
-            {"columns": [*forecasts.shape.columns]} if forecasts.answer_row else present(told, ["question"])
-        )
+        chosen: Fields = {"columns": wide_columns(forecasts)} if forecasts.answer_row else present(told, ["question"])
         question = "{#column}" if forecasts.answer_row else template(told.columns("question"))
         ways = [Way(question, answer, allowed, chosen, f"answer {question}")]
     commands = list[Fields]()
@@ -406,15 +418,18 @@ def _answer(
     """Return the field with the answer; and, for both commands, what the cell of the answer must be."""
     if forecasts.kind == "binary" or is_by_option(forecasts, told, options):
         meanings = meanings_of(name, texts, options)
-        by = {meaning: [text for text in texts if meanings[text] == meaning] for meaning in meanings.values()}
+        by = {meaning: [text for text in texts if meanings[text] == meaning] for meaning in ("yes", "no", "void")}
+        yes, no = by["yes"] or ["yes"], by["no"] or ["no"]  # a later copy may have what this one has not
+        others = [text for text in texts if text and text not in {*yes, *no}]
         if forecasts.kind == "binary":
             if not forecasts.answer_row:
                 told.of("outcome")  # refuses two for one question
-            table = {text: meanings[text] for text in [*by.get("yes", []), *by.get("no", [])]}
+            table = {**dict.fromkeys(yes, "yes"), **dict.fromkeys(no, "no")}
             answer: Fields = {"outcome": {"from": "{" + name + "}", "map": table}}
-            return answer, {"resolve_question": [*table], "annul_question": by.get("void", [])}
-        answer = {"outcome": cell(forecasts.columns("option")[0])}
-        return answer, {"resolve_question": by.get("yes", []), "annul_question": by.get("void", [])}
+            return answer, {"resolve_question": {"not": ["", *others]}, "annul_question": by["void"]}
+        which = f"{{{name}}}: {cell(forecasts.columns('option')[0])}"
+        answer = {"outcome": {"from": which, "matches": f"(?:{'|'.join(map(re.escape, yes))}): (.*)"}}
+        return answer, {"resolve_question": {"not": ["", *others, *no]}, "annul_question": by["void"]}
     outcomes = outcomes_of(forecasts, options) if forecasts.kind == "multiple_choice" else {}
     names = {each for names in outcomes.values() for each in names}
     meaning = {text: "" if text in names else general_meaning(text, options) for text in texts}
