@@ -87,7 +87,7 @@ def command_fields(ledger: str, position: int, command: "AnyCommand", outcome: "
         "ledger": ledger,
         "position": position,
         "type": command.__struct_config__.tag,
-        "outcome": _outcome_name(outcome),
+        "outcome": outcome_name(outcome),
     }
     if isinstance(outcome, Refused):
         return fields | {"code": outcome.code}
@@ -96,7 +96,7 @@ def command_fields(ledger: str, position: int, command: "AnyCommand", outcome: "
 
 def batch_fields(ledger: str, position: int, outcomes: "Sequence[Receipt | Refused]") -> dict[str, Any]:
     """Return the log fields of a batch. position: the last log position."""
-    names = [_outcome_name(outcome) for outcome in outcomes]
+    names = [outcome_name(outcome) for outcome in outcomes]
     counts = {name: names.count(name) for name in ("accepted", "duplicate", "refused")}
     return {"ledger": ledger, "position": position, **counts}
 
@@ -117,10 +117,16 @@ def measure_batch(on_metric: OnMetric, ledger: str, outcomes: "Sequence[Receipt 
 
 
 def _code_or_name(outcome: "Receipt | Refused") -> str:
-    return outcome.code if isinstance(outcome, Refused) else _outcome_name(outcome)
+    return outcome.code if isinstance(outcome, Refused) else outcome_name(outcome)
 
 
-def _outcome_name(outcome: "Receipt | Refused") -> str:
+def outcome_name(outcome: "Receipt | Refused") -> str:
+    """Return the name of an outcome: accepted, duplicate or refused.
+
+    >>> from forecast_ledger import Receipt
+    >>> outcome_name(Receipt("c1", 1, 1)), outcome_name(Receipt("c1", 1, 1, duplicate=True))
+    ('accepted', 'duplicate')
+    """
     if isinstance(outcome, Refused):
         return "refused"
     return "duplicate" if outcome.duplicate else "accepted"

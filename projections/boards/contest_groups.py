@@ -481,8 +481,8 @@ def tallies_over_time(
 ) -> Iterator[tuple[int, Tally]]:
     """Yield, after each `size` questions that count, the index of the last and the tally of all up to it.
 
-    Questions are added in the order of the answers that count. Their scores are as they are now; `leaderboard.board`
-    makes a board of a tally.
+    Questions are added in the order of the answers that count. Their scores are as they are now; `leaderboard`
+    makes boards of tallies, with `standings_of` and `boards`.
     """
     order, part = _in_parts(facts, contest, scored.questions, size)
     consensus = len(facts.participant_codes.labels)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
+from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, run_lengths, run_starts
 from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 _SECOND = 10**6  # µs
-_DAY = 86_400 * _SECOND
 _INSTANT = np.dtype(  # 2026-03-01T00:00:00.000000Z; one item for as many digits as one look-up gives
     [("date", "S10"), ("T", "S1"), ("time", "S8"), ("point", "S1"), ("1e-4", "S4"), ("1e-6", "S2"), ("Z", "S1")]
 )
@@ -39,7 +38,7 @@ def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Char
         return np.zeros((0, _INSTANT.itemsize), np.uint8)
     if instants.min() < FIRST_INSTANT or instants.max() > LAST_INSTANT:
         raise OverflowError("an instant outside the years 1 to 9999")
-    days, within = _divided(instants, _DAY)
+    days, within = _divided(instants, DAY)
     seconds, fraction = _divided(within, _SECOND)
     high, low = _divided(fraction, 100)
     rows = np.empty(len(instants), _INSTANT)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.ledger.core.values import DAY
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import time_weighted
@@ -13,7 +14,6 @@ from forecast_ledger.projections.studies.clusters import units_of
 
 LEAST_DAYS = 10  # with fewer, the means of days may vary as much by chance
 LEAST_RATIO = 3  # intervals are then too narrow by about √3
-_DAY = 86_400 * 10**6  # µs
 
 
 class Alike(NamedTuple):
@@ -49,7 +49,7 @@ def alike_by_day(contest: Contest, scored: ContestScores) -> Alike | None:
 def days_of(rules: RuleSet, scored: ContestScores) -> list[int]:
     """Return the day (UTC) of the last instant that counts of each question, in days since the epoch."""
     last = scored.questions.spot.max(axis=1) if rules.sampling == "spot" else scored.questions.until
-    days: list[int] = (last // _DAY).tolist()
+    days: list[int] = (last // DAY).tolist()
     return days
 
 

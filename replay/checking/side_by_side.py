@@ -23,7 +23,6 @@ from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.auditing.quick_check import ForecastForms
 from forecast_ledger.ledger.auditing.taken_forecasts import PlainForecasts
 from forecast_ledger.ledger.core import gc_pause
-from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.core.files import folder_at
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import (
@@ -45,6 +44,7 @@ from forecast_ledger.replay.checking.row_checker import RowChecker
 from forecast_ledger.replay.checking.row_parts import checked_rows
 from forecast_ledger.replay.checking.segment_parts import checked_columns
 from forecast_ledger.replay.engines.pool import processors, start
+from forecast_ledger.replay.engines.row_pages import UNFIT
 from forecast_ledger.replay.engines.shared_tasks import SharedTasks, Task
 from forecast_ledger.replay.reading.log import Cut, Log
 
@@ -54,8 +54,6 @@ PART = 1 << 15  # rows that a process checks at once; a multiple of the rows bet
 _TOGETHER = 4  # parts whose commands are decided together: a question then takes its forecasts in fewer pieces
 _LATE = 16  # of so many rows, files are checked before one for each other process: this one still decides then
 SURROUNDINGS = QuestionOpened, OutcomesChanged, ParticipantRenamed, PrizePaid
-# What a damaged log can lead to.
-_UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Beginning(NamedTuple):
@@ -126,7 +124,7 @@ def verified_beginning(
         return None
     try:
         shared = _shared(source, store, end, processes - 1)
-    except (*_UNFIT, OSError, RuntimeError):  # also if the system has no more processes or threads
+    except (*UNFIT, OSError, RuntimeError):  # also if the system has no more processes or threads
         return None
     if shared is None:
         return None
@@ -136,7 +134,7 @@ def verified_beginning(
         results = (each or None for each in tasks.results(every) if each is not True)
         beginning = _joined(source, audit, reader, results)
         return beginning if beginning is not None and all(tasks.results(last)) else None
-    except (*_UNFIT, BrokenExecutor, MemoryError):
+    except (*UNFIT, BrokenExecutor, MemoryError):
         return None
     finally:
         tasks.close()
@@ -251,7 +249,7 @@ def _enter(whole: Beginning, page: CheckedPage, others: list[Recorded], names: l
 
 def begin(given: Given) -> None:
     """Prepare a process of the pool; it does no task if it cannot read the log."""
-    with suppress(*_UNFIT):
+    with suppress(*UNFIT):
         _reader[:] = _inherited or [_open(given, _segments(given.location, given.name))]
 
 
@@ -284,7 +282,7 @@ def has_no_faults(reader: Reader, number: int) -> bool:
                 return not reader.store.faults()
             reader.segments.check_statements(number)
             return True
-    except _UNFIT:
+    except UNFIT:
         return False
 
 
@@ -295,5 +293,5 @@ def check_part(reader: Reader, after: int, end: int) -> CheckedPart | None:
             check = checked_rows if reader.segments is None else checked_columns
             part = check(reader, after, end)
             return part if part is None or reader.keeps_columns else part.without_facts()
-    except _UNFIT:
+    except UNFIT:
         return None

@@ -35,7 +35,7 @@ _GROUP = 1 << 12  # rows that are read as columns together: more leave the cache
 _SOME = 16  # rows, here and there, that tell whether it is worth it
 _BYTES = 1 << 20  # of a page of rows; more are no forecasts of a probability
 # What a damaged log can lead to.
-_UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+UNFIT = (LedgerError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 _store: list[StoredLog] = []  # in a process of the pool
 
 
@@ -144,7 +144,7 @@ def _parts(
     """Yield where each part of a log ends, and what was read of it; no part if it is read here alone."""
     others, ends = processors() - 1, list[int]()
     if others and can_fork():
-        with suppress(*_UNFIT):  # who reads the rows says what is wrong
+        with suppress(*UNFIT):  # who reads the rows says what is wrong
             end = min(store.newest(), LARGEST if most is None else most)
             if end >= MANY and _has_columns(store, end):
                 ends = [*range(PART, end, PART), end]
@@ -169,7 +169,7 @@ def _has_columns(store: StoredLog, end: int) -> bool:
 
 def _begin(given: tuple[str, str]) -> None:
     """Prepare a process of the pool; it does no task if it cannot read the log."""
-    with suppress(*_UNFIT):
+    with suppress(*UNFIT):
         _store[:] = [StoredLog.open(*given, read_only=True)]
 
 
@@ -183,5 +183,5 @@ def _found(store: StoredLog, after: int, end: int, question: str | None) -> _Par
     try:
         with gc_pause.paused():
             return _read_part(store, after, end, question)
-    except _UNFIT:
+    except UNFIT:
         return None

@@ -39,7 +39,6 @@ _EXACT = Context(prec=40)
 _TWELVE_DIGITS = Context(prec=12)  # digits of the steps of a cdf
 _ROUND = re.compile(r'[^/\\:*?"<>|\x00-\x1f]+')
 _MEDIAN = (values.PROBABILITY // 2,)  # the level of a median
-_DAY = 86_400 * 10**6  # µs
 Pair = tuple[str, str]  # output type id, value
 
 
@@ -149,7 +148,7 @@ def _edge(span: events.NumericRange, number: int) -> str:
 
 
 def _day(instant: int) -> date:
-    return date(1970, 1, 1) + timedelta(days=instant // _DAY)
+    return date(1970, 1, 1) + timedelta(days=instant // values.DAY)
 
 
 # --- hub-config/tasks.json

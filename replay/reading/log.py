@@ -123,10 +123,10 @@ class Log(NamedTuple):
         with self.parts(cut) as parts:
             return parts.facts()
 
-    def frame(self, cut: "Cut", memory: int | None = None) -> LogFrame:
+    def frame(self, cut: "Cut") -> LogFrame:
         """Return the log up to a cut without the forecasts in its segments; see `LogParts.frame`."""
-        with self.parts(cut, UNREAD | FRAME_UNREAD, side_by_side=memory is None) as parts:
-            return parts.frame(memory)
+        with self.parts(cut, UNREAD | FRAME_UNREAD) as parts:
+            return parts.frame()
 
 
 class LogParts(NamedTuple):

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     RevokeResolution,
 )
 from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
+from forecast_ledger.ledger.storing.instrumentation import outcome_name
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.command_lines import (
     Block,
@@ -109,17 +110,6 @@ def outcome_row(item: Outcome) -> dict[str, Any]:
     if isinstance(outcome, Refused):
         row |= {"code": outcome.code, "field": str(outcome.field)}
     return row | {"outcome": outcome_name(outcome)}
-
-
-def outcome_name(outcome: Receipt | Refused) -> str:
-    """Return the name of an outcome: accepted, duplicate or refused.
-
-    >>> outcome_name(Receipt("c1", 1, 1)), outcome_name(Receipt("c1", 1, 1, duplicate=True))
-    ('accepted', 'duplicate')
-    """
-    if isinstance(outcome, Refused):
-        return "refused"
-    return "duplicate" if outcome.duplicate else "accepted"
 
 
 def append_batches(
