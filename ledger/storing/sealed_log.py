@@ -2,11 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from importlib import import_module
 from itertools import islice, takewhile
 from pathlib import Path
-from threading import get_ident
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from forecast_ledger.ledger.segments.segment_files import read_columns, read_cou
 from forecast_ledger.ledger.segments.segment_manifest import Segment, check_file, check_same_log
 from forecast_ledger.ledger.storing.segment_rows import SegmentRows, checked_rows
 from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.ledger.storing.threads import Threads
 
 # Columns of a segment that no table needs.
 UNREAD = frozenset({"command_id", "command", "imported", "normal", "provenance"})
@@ -122,8 +122,7 @@ class SealedLog:
         self, read: Callable[[Segment], SegmentColumns], ahead: int
     ) -> Iterator[tuple[Segment, SegmentColumns]]:
         """Yield each segment and what is read of it; threads read the next ones while this one is used."""
-        segments, threads = iter(self.manifest.segments), set[int]()
-        aside = ThreadPoolExecutor(_AHEAD + 1, initializer=lambda: threads.add(get_ident()))
+        segments, aside = iter(self.manifest.segments), Threads(_AHEAD + 1)
 
         def begin(count: int) -> Iterator[tuple[Segment, Future[SegmentColumns]]]:
             return ((each, aside.submit(read, each)) for each in islice(segments, count))
@@ -137,8 +136,8 @@ class SealedLog:
                 found = columns.result()
                 pending.extend(begin(1))
                 yield segment, found
-        finally:  # which the garbage collector may run in one of the threads: it cannot wait for itself
-            aside.shutdown(wait=get_ident() not in threads, cancel_futures=True)
+        finally:
+            aside.shutdown(cancel_futures=True)
 
     def _columns(
         self, segment: Segment, without: Collection[str], read: Callable[..., SegmentColumns] = read_columns

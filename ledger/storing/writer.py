@@ -259,7 +259,7 @@ class Ledger:
 
         A thread that is in the middle of an event of a named subscription gets Unavailable when it asks for the next.
         """
-        subscriptions = tuple(self._subscriptions)
+        subscriptions = self._subscriptions.copy()
         for subscription in subscriptions:
             subscription.stop()
         if subscriptions:
@@ -316,7 +316,7 @@ class Ledger:
             self._known.recorded_at = batch.recorded_at
             self._known.is_imported = times is not None if batch.rows else self._known.is_imported
             batch.settle()
-            for subscription in tuple(self._subscriptions) if batch.rows else ():
+            for subscription in self._subscriptions.copy() if batch.rows else ():  # as a tuple, it may change meanwhile
                 subscription.wake()
             has_refused = Refused in {*map(type, outcomes)}
             for index, outcome in enumerate(outcomes if has_refused else ()):

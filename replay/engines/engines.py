@@ -5,7 +5,7 @@ import itertools
 import pickle
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -19,6 +19,7 @@ from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import LedgerError, Refused, Unavailable, installing
 from forecast_ledger.ledger.segments.arrow_arrays import pyarrow
 from forecast_ledger.ledger.storing.forks import can_fork
+from forecast_ledger.ledger.storing.threads import Threads
 from forecast_ledger.projections.boards.added_scores import has_many_sums, questions_by_rules
 from forecast_ledger.projections.core.arrays import Int64Array, stable_order
 from forecast_ledger.projections.core.table import Table, TableParts
@@ -307,7 +308,7 @@ def threads(shared: Shared, tasks: Iterable[Task], count: int = 0) -> Generator[
     """
     count = count or processors()
     np.empty(_KEPT, np.int8)
-    with gc_pause.paused(), ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as aside:
+    with gc_pause.paused(), Threads(count) as pool, Threads(1) as aside:
         aside.submit(shared.sealed.look_ahead)  # what is wrong with a file is found again by the first task
         try:
             yield from _in_order(tasks, lambda task: pool.submit(shared.score, task), count)

@@ -82,7 +82,8 @@ class Pool:
         for child in self.children:
             child.join()
         for thread in self._threads:  # while one lives, this process is not forked again
-            thread.join()
+            if thread is not current_thread():  # in which the garbage collector may end who uses the pool
+                thread.join()
 
     def _start(self) -> "Connection":
         """Start one more process; return the pipe to it."""

@@ -240,6 +240,23 @@ def test_where_the_system_has_no_more_threads_no_process_is_left(monkeypatch: py
     assert multiprocessing.active_children() == []
 
 
+def test_a_pool_may_be_closed_in_a_thread_that_serves_a_process(two: pool.Pool) -> None:
+    """The garbage collector may end there what uses the pool; it cannot wait for itself."""
+    errors = list[object]()
+
+    def close(_: object) -> None:
+        try:
+            two.close()
+        except RuntimeError as error:
+            errors.append(error)
+
+    two.begun.result(PATIENCE)
+    two.submit(much, 0).add_done_callback(close)
+    for thread in two._threads:
+        thread.join(PATIENCE)
+    assert (errors, [child.is_alive() for child in two.children]) == ([], [False])
+
+
 def test_processes_that_are_stopped_are_ended_too(two: pool.Pool) -> None:
     """Their tasks end with an error, and no process is left."""
     large = in_the_middle(two)
