@@ -1,10 +1,16 @@
 """What a fork of this process must not share: files, locks that a thread holds, and what it was changing."""
 
+import _imp
 import os
+import signal
 import sys
-from threading import Thread, local, main_thread
+import time
+from _thread import start_new_thread
+from collections.abc import Callable
+from importlib import import_module
+from threading import Thread, current_thread, get_ident, local, main_thread
 from threading import enumerate as threads
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 
@@ -28,7 +34,12 @@ class Inherited(Protocol):
 _OPENED: "WeakSet[Opened]" = WeakSet()
 _INHERITED: "WeakSet[Inherited]" = WeakSet()
 _HARMLESS: "WeakSet[Thread]" = WeakSet()  # threads that hold nothing that a child needs
-_now = local()  # its attribute `told`: what this thread has told of the fork that it is about to make
+_MODULE_LOCKS = vars(import_module("importlib._bootstrap")).get("_module_locks", {})  # weak, by name
+_PATIENCE = 5.0  # s that a fork waits for threads that import modules
+_SOON = 0.01  # s
+_T = TypeVar("_T")
+# Of the fork that a thread is about to make: whom it has `told`, signals `held` since then, and `handlers` of these.
+_now = local()
 
 
 def tell(opened: Opened) -> None:
@@ -55,18 +66,79 @@ def can_fork() -> bool:
     return sys.platform == "linux" and len(_HARMLESS) > 0 and {*threads()} <= {main_thread(), *_HARMLESS}
 
 
+def send_soon(number: int) -> None:
+    """Send this process a signal in a moment, outside of what calls this: Python drops an interrupt that it raises."""
+    start_new_thread(_send, (number,))  # a thread object would wait until the thread runs, which may be too late
+
+
+def _send(number: int) -> None:
+    time.sleep(_SOON)
+    if sys.platform == "win32":
+        signal.raise_signal(number)  # os.kill would end the process at once
+    else:
+        os.kill(os.getpid(), number)
+
+
 def _before() -> None:
-    _now.told = list(_OPENED)
+    _hold_signals()
+    _now.told = _members(_OPENED)
     for each in _now.told:
         each.before_fork()
+    _wait_for_imports()
 
 
 def _after(*, is_child: bool) -> None:
-    for each in _now.told:
-        each.after_fork(is_child=is_child)
-    _now.told = []
-    for inherited in list(_INHERITED) if is_child else ():
-        inherited._renew()
+    try:
+        _imp.release_lock()
+        for each in _now.told:
+            each.after_fork(is_child=is_child)
+        _now.told = []
+        for inherited in _members(_INHERITED) if is_child else ():
+            inherited._renew()
+    finally:
+        for number, handler in _now.handlers.items():
+            signal.signal(number, handler)
+    for number in () if is_child else _now.held[:1]:
+        try:
+            _now.handlers[number](number, None)
+        except BaseException:
+            send_soon(number)
+
+
+def _members(of: "WeakSet[_T]") -> list[_T]:
+    """Return what is in a set, to which another thread may be adding."""
+    while True:
+        try:
+            return list(of)
+        except RuntimeError:  # it has changed
+            continue
+
+
+def _hold_signals() -> None:
+    """Hold signals back until the fork is done: Python would drop what their handlers raise, and half be told of it."""
+    _now.told, _now.held = [], (held := list[int]())
+    is_main, numbers = current_thread() is main_thread(), (signal.SIGINT, signal.SIGTERM)
+    _now.handlers = {each: found for each in numbers if is_main and callable(found := signal.getsignal(each))}
+    for each in _now.handlers:
+        signal.signal(each, lambda number, _: held.append(number))
+
+
+def _wait_for_imports() -> None:
+    """Let no other thread import a module until the fork is done: a child waits for ever for one that is half imported.
+
+    A module whose import does not end is not waited for, after _PATIENCE.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    _imp.acquire_lock()
+    while time.monotonic() < deadline and any(map(_is_imported_elsewhere, list(_MODULE_LOCKS.values()))):
+        _imp.release_lock()
+        time.sleep(_SOON / 10)
+        _imp.acquire_lock()
+
+
+def _is_imported_elsewhere(find_lock: Callable[[], Any]) -> bool:
+    owner = getattr(find_lock(), "owner", None)
+    return owner is not None and owner != get_ident()
 
 
 if hasattr(os, "register_at_fork"):

@@ -4,16 +4,14 @@ import os
 import signal
 import socket
 import sys
-from _thread import start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
-from time import sleep
 from typing import IO, TYPE_CHECKING
 
-from forecast_ledger.ledger.storing.forks import holds_nothing
+from forecast_ledger.ledger.storing.forks import holds_nothing, send_soon
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -46,7 +44,6 @@ def write_last(stream: IO[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-_SOON = 0.01  # seconds
 _GRACE = 1.5  # seconds that a command has to end by itself after a signal
 _ENDING = {signal.SIGINT, signal.SIGTERM}
 
@@ -148,13 +145,4 @@ def _send_again(unraisable: "UnraisableHookArgs") -> None:
     if not isinstance(unraisable.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
-    # A thread object would wait here until its thread runs, which may be when the signal comes, to be dropped again.
-    start_new_thread(_send_to_self, (signal_of(unraisable.exc_value),))
-
-
-def _send_to_self(number: signal.Signals) -> None:
-    sleep(_SOON)
-    if sys.platform == "win32":
-        signal.raise_signal(number)  # os.kill would end the process at once
-    else:
-        os.kill(os.getpid(), number)
+    send_soon(signal_of(unraisable.exc_value))

@@ -2,15 +2,20 @@
 
 import os
 import signal
-from collections.abc import Callable
+import sys
+import time
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
+from weakref import WeakSet
 
 import pytest
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.segments import segment_files
-from forecast_ledger.ledger.storing import sqlite_files
+from forecast_ledger.ledger.storing import forks, sqlite_files
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files.export import seal
@@ -113,6 +118,107 @@ def test_a_fork_while_a_thread_goes_on_using_a_file_is_told(tmp_path: Path, monk
         forked.set()
         thread.join()
         assert ledger.handle(forecast("parent", 0)).first == 2
+
+
+def test_an_interrupt_while_a_fork_waits_comes_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would drop it, and some files would not be closed: here it comes between the first and the second."""
+    monkeypatch.setattr(sqlite_files, "_PATIENCE", PATIENCE)
+    called, before = list[int](), signal.getsignal(signal.SIGINT)
+
+    def interrupted(number: int, _: object) -> None:
+        called.append(number)
+        if len(called) == 1:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
+    with Ledger.open(tmp_path / "a.db") as ledger, Ledger.open(tmp_path / "b.db") as other:
+        every, using = [each._store._rows._files for each in (ledger, other)], Event()  # type: ignore[attr-defined]
+
+        def use() -> None:
+            with ledger._store.turn(), other._store.turn():
+                using.set()
+                wait_until(lambda: any(files._is_forking for files in every))
+                interrupt_main()
+                time.sleep(0.05)
+
+        thread = Thread(target=use)
+        thread.start()
+        assert using.wait(PATIENCE)
+        try:
+            assert in_child(lambda: all(files._datastore is None for files in every))
+            wait_until(lambda: called == [signal.SIGINT] * 2)  # the second time, outside of the fork
+        finally:
+            thread.join(PATIENCE)
+            signal.signal(signal.SIGINT, before)
+        assert [ledger.handle(QUESTION).first, other.handle(QUESTION).first] == [1, 1]
+
+
+def test_a_handler_that_raises_nothing_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is there again after the fork, on both sides."""
+    called, before, wait = list[int](), signal.getsignal(signal.SIGTERM), forks._wait_for_imports
+
+    def handle(number: int, _: object) -> None:
+        called.append(number)
+
+    def interrupted() -> None:
+        interrupt_main(signal.SIGTERM)
+        wait()
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        monkeypatch.setattr(forks, "_wait_for_imports", interrupted)
+        assert in_child(lambda: signal.getsignal(signal.SIGTERM) is handle and not called)
+        assert (called, signal.getsignal(signal.SIGTERM)) == ([signal.SIGTERM], handle)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+begun, going_on = Event(), Event()  # the import of the module below
+HALF_IMPORTED = """
+from tests.ledger.storing import test_forks
+test_forks.begun.set()
+assert test_forks.going_on.wait(test_forks.PATIENCE)
+"""
+
+
+def test_a_fork_waits_for_a_thread_that_imports_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that imports the module, too, would wait for that thread, which it does not have."""
+    monkeypatch.setattr(forks, "_PATIENCE", PATIENCE)
+    (tmp_path / "half_imported.py").write_text(HALF_IMPORTED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    sleep, thread = time.sleep, Thread(target=import_module, args=("half_imported",))
+    monkeypatch.setattr(time, "sleep", lambda seconds: going_on.set() or sleep(seconds))  # type: ignore[func-returns-value]
+    thread.start()
+    assert begun.wait(PATIENCE)
+    try:
+        assert in_child(lambda: not signal.alarm(int(PATIENCE)) and bool(import_module("half_imported")))
+    finally:
+        going_on.set()
+        thread.join(PATIENCE)
+        monkeypatch.delitem(sys.modules, "half_imported")
+
+
+def test_a_fork_does_not_wait_for_ever_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may run in a module that is imported."""
+    monkeypatch.setattr(forks, "_PATIENCE", 0.05)
+    monkeypatch.setattr(forks, "_is_imported_elsewhere", lambda _: True)
+    monkeypatch.setattr(forks, "_MODULE_LOCKS", {"served": None})
+    assert in_child(lambda: True)
+
+
+def test_who_is_told_of_a_fork_may_change_meanwhile() -> None:
+    """Another thread may open a file, and Python then ends the loop over the files."""
+
+    class Changing(WeakSet[Thread]):
+        times = 0
+
+        def __iter__(self) -> Iterator[Thread]:
+            self.times += 1
+            if self.times == 1:
+                raise RuntimeError("Set changed size during iteration")
+            return super().__iter__()
+
+    assert forks._members(Changing([current_thread()])) == [current_thread()]
 
 
 def test_a_child_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path) -> None:
