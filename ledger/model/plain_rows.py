@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.log import (
 _Bytes = NDArray[np.uint8]
 _Integers = NDArray[np.int64]
 _Texts = NDArray[np.bytes_]
+IsWanted = Callable[[bytes], bool]  # whether an id is
 _TOGETHER = 8  # pages
 _BYTES = 8 * 2**20  # of rows read ahead; more are no forecasts of a probability
 _ENOUGH = 256  # rows: fewer are decoded in less time
@@ -118,12 +119,16 @@ class ReadPage(Sequence[Recorded]):
 
     def on(self, question: str) -> list[Recorded]:
         """Return its events but for forecasts on other questions, in log order; "" for forecasts on none."""
-        if not question:
-            return [*self.others]
-        made, label = self.forecasts, question.encode()
-        on = [at for at, text in zip(made.position.tolist(), made.question, strict=True) if text == label]
+        return self.where(question.encode().__eq__) if question else [*self.others]
+
+    def where(self, question: IsWanted, participant: IsWanted | None = None) -> list[Recorded]:
+        """Return its events but for forecasts on other questions and by other participants, in log order."""
+        made = self.forecasts
+        wanted = _are(made.question, question)
+        if participant is not None:
+            wanted |= _are(made.participant, participant)
         before = self[-1].position - len(self)
-        picked = decode_rows([self._rows[at - before - 1] for at in on])
+        picked = decode_rows([self._rows[at - before - 1] for at in made.position[wanted].tolist()])
         return sorted([*self.others, *picked], key=attrgetter("position"))
 
     def __len__(self) -> int:
@@ -140,6 +145,13 @@ class ReadPage(Sequence[Recorded]):
             return decode_rows(self._rows[index])
         [recorded] = decode_rows([self._rows[index]])
         return recorded
+
+
+def _are(texts: Sequence[bytes], wanted: IsWanted) -> NDArray[np.bool_]:
+    """Return which of some texts are wanted, shape (n,)."""
+    if isinstance(texts, CodedTexts):
+        return np.array([wanted(label.encode()) for label in texts.labels], bool)[texts.codes]
+    return np.fromiter(map(wanted, texts), bool, len(texts))
 
 
 def unseal_columns(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[Sequence[Recorded]]:

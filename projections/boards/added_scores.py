@@ -15,9 +15,9 @@ from forecast_ledger.projections.boards.contest_groups import (
     ContestSums,
     SummedGroup,
     contests_by_rules,
-    count_people,
     numbers_of,
 )
+from forecast_ledger.projections.boards.owner_sums import count_people
 from forecast_ledger.projections.boards.score_sums import (
     COVERAGE,
     NO_BOUNDS,

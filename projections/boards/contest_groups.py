@@ -13,11 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.brier import ContestSample, sample_contests
-from forecast_ledger.projections.boards.estimates import bounded_estimates, estimated_sums, running_sums
-from forecast_ledger.projections.boards.leaderboard import TOTALS, Standings, standings_of
+from forecast_ledger.projections.boards.estimates import bounded_estimates, estimated_sums
+from forecast_ledger.projections.boards.leaderboard import Standings, standings_of
+from forecast_ledger.projections.boards.owner_sums import (
+    OwnerSums,
+    added_by_owner,
+    adds_in_floats,
+    count_people,
+    owners_over_time,
+    standings_of_sums,
+)
 from forecast_ledger.projections.boards.score_sums import (
     COVERAGE,
     NO_BOUNDS,
@@ -212,53 +220,34 @@ class ContestSums(NamedTuple):
 
     def standings(self) -> Standings:
         """Return the standings in the contests."""
-        if not _adds_in_floats(self.contests[0].opened.rules):
+        if not adds_in_floats(self.contests[0].opened.rules):
             return standings_of(self.facts, self.names, self.contests, [*self.tallies().values()])
         counting, groups = np.flatnonzero(self.questions.weight > 0), self.questions.groups
         of_contests = (self.questions.contest[counting], counting)
         return _standings(self.facts, self.names, groups, of_contests, self._by_owner(groups))
 
-    def _by_owner(self, groups: QuestionGroups) -> "_OwnerSums":
+    def _by_owner(self, groups: QuestionGroups) -> OwnerSums:
         rules, (rows, over) = self.contests[0].opened.rules, self.sums
         keys, owner = distinct(owners_of(self.questions, rows, self.people))
         score, covered = (
             estimated_sums(len(keys), owner, *terms)
             for terms in (score_terms(rules, groups, rows), coverage_terms(groups, rows))
         )
-        weight = _added(owner, weights_of(groups)[rows.question] * over, len(keys))
-        count = _added(owner, over, len(keys))
+        weight = added_by_owner(owner, weights_of(groups)[rows.question] * over, len(keys))
+        count = added_by_owner(owner, over, len(keys))
         if not len(self.bounds.key):
-            return _OwnerSums(keys, score, covered, weight, count)
+            return OwnerSums(keys, score, covered, weight, count)
         more, slot = np.divmod(self.bounds.key, SLOTS)
         owners, number = distinct(more)
         late = Estimated(*bounded_estimates(self.bounds.sums), partial(sums_within, self.bounds, self.terms))
         both = np.concatenate([keys, owners])
         order = np.argsort(both)
-        weight = np.concatenate([weight, _added(number, self.bounds.weight, len(owners))])[order]
-        count = np.concatenate([count, _added(number, self.bounds.over, len(owners))])[order]
+        weight = np.concatenate([weight, added_by_owner(number, self.bounds.weight, len(owners))])[order]
+        count = np.concatenate([count, added_by_owner(number, self.bounds.over, len(owners))])[order]
         scores, coverages = np.flatnonzero(slot != COVERAGE), np.flatnonzero(slot == COVERAGE)
         score = score.followed_by(late.rows(scores).run_sums(run_starts(number[scores]))).rows(order)
         covered = covered.followed_by(late.rows(coverages)).rows(order)
-        return _OwnerSums(both[order], score, covered, weight, count)
-
-
-class _OwnerSums(NamedTuple):
-    """Sums over questions: Σ weight x score, Σ weight x coverage, Σ weight in 1e-6, and how many; shape (n,).
-
-    key: contest x people + participant; see `score_sums.owners_of`. It rises in sums that standings are made of.
-    """
-
-    key: Int64Array
-    score: Estimated
-    covered: Estimated
-    weight: Int64Array
-    questions: Int64Array
-
-    def rows(self, index: Int64Array) -> "_OwnerSums":
-        """Return the sums at these indices."""
-        return _OwnerSums(
-            self.key[index], self.score.rows(index), self.covered.rows(index), self.weight[index], self.questions[index]
-        )
+        return OwnerSums(both[order], score, covered, weight, count)
 
 
 def _standings(
@@ -266,56 +255,23 @@ def _standings(
     names: Sequence[str],
     groups: QuestionGroups,
     counting: tuple[Int64Array, Int64Array],
-    sums: _OwnerSums,
+    sums: OwnerSums,
 ) -> Standings:
     """Return the standings in contests of one rule set that follow from these sums.
 
     counting: the contest of each of its questions that count, and the index of the question.
     """
-    contests, (contest_of, question) = [facts.contests[name] for name in names], counting
-    contest, person = np.divmod(sums.key, count_people(facts))
+    contest_of, question = counting
     rates = [  # of the weight x coverage of a forecast that stands all the time that is scored
         (each.weight * each.coverage(each.reached, min(each.hidden, each.reached), common), common * WEIGHT * WEIGHT)
         for each in groups.groups
         for common in [each.common]
     ]
     ones = Rated(WideInt.from_int64(np.ones_like(question)), rates)
-    attainable = estimated_sums(len(contests), contest_of, groups.group_of[question], [ones])
-    whole = np.maximum(_added(contest_of, weights_of(groups)[question], len(contests)), 1)
-    whole_weight = Estimated.of_integers(whole, WEIGHT)
-    divisors = {"weight": Estimated.of_integers(sums.weight, WEIGHT), "covered": sums.covered}
-    rules, score = contests[0].opened.rules, sums.score
-    _, _, divisor, floored = TOTALS[rules.total]
-    if divisor != 1:
-        over = divisors.get(str(divisor), Estimated.of_integers(sums.questions, 1))
-        score = score.divided_by(over.at_least(rules.least_coverage) if floored else over)
-    return Standings(
-        names,
-        contests,
-        contest,
-        person,
-        score,
-        sums.covered.divided_by(whole_weight.rows(contest)),
-        sums.questions,
-        np.bincount(contest_of, minlength=len(contests)),
-        attainable.divided_by(whole_weight),
-    )
-
-
-def _adds_in_floats(rules: RuleSet) -> bool:
-    return rules.imputation == "none" and rules.total not in KIND_TOTALS
-
-
-def _added(owner: Int64Array, numbers: Int64Array, owners: int) -> Int64Array:
-    """Return the sum of the numbers of each owner."""
-    sums = np.zeros(owners, np.int64)
-    np.add.at(sums, owner, numbers)
-    return sums
-
-
-def count_people(facts: Facts) -> int:
-    """Return how many can have a score: participants and reference forecasters."""
-    return len(facts.participant_codes.codes) + len(REFERENCE_ROWS)
+    attainable = estimated_sums(len(names), contest_of, groups.group_of[question], [ones])
+    weight = added_by_owner(contest_of, weights_of(groups)[question], len(names))
+    every = (attainable, weight, np.bincount(contest_of, minlength=len(names)))
+    return standings_of_sums(facts, names, sums, every)
 
 
 def no_terms(owner: int, slot: int) -> list[tuple[int, int]]:
@@ -426,42 +382,19 @@ def standings_over_time(facts: Facts, contest: Contest, scored: ContestScores, s
     They are those of `tallies_over_time`. Only what is looked at, or left open by floats, is added up exactly.
     """
     name, questions = contest.opened.contest, scored.questions
-    if not _adds_in_floats(contest.opened.rules):
+    if not adds_in_floats(contest.opened.rules):
         tallies = [tally for _, tally in tallies_over_time(facts, contest, scored, size)]
         return standings_of(facts, [name] * len(tallies), [contest] * len(tallies), tallies)
     order, part = _in_parts(facts, contest, questions, size)
     parts, groups = -(-len(order) // size), questions.groups
     board = np.repeat(np.arange(parts), np.minimum(np.arange(parts) * size + size, len(order)))
     question = np.concatenate([order[: end + size] for end in range(0, len(order), size)])
-    owners = _owners_over_time(contest.opened.rules, groups, counted(questions, scored.rows).rows, (part, parts))
+    owners = owners_over_time(contest.opened.rules, groups, counted(questions, scored.rows).rows, (part, parts))
     keys = owners.key % parts * count_people(facts) + owners.key // parts
     kept = np.flatnonzero(owners.questions)
     kept = kept[np.argsort(keys[kept])]
-    sums = _OwnerSums(keys, *owners[1:]).rows(kept)
+    sums = OwnerSums(keys, *owners[1:]).rows(kept)
     return _standings(facts, [name] * parts, groups, (board, question), sums)
-
-
-def _owners_over_time(
-    rules: RuleSet, groups: QuestionGroups, rows: time_weighted.Scores, parts: tuple[Int64Array, int]
-) -> "_OwnerSums":
-    """Return the sums of each participant over the questions of part 0, of parts 0 and 1, and so on.
-
-    parts: of each question, and their number. The key of a sum is the participant's code x this number + the part.
-    """
-    part_of, count = parts
-    rows = rows.rows(stable_order(rows.participant * count + part_of[rows.question]))
-    people, person = distinct(rows.participant)
-    owner = person * count + part_of[rows.question]
-
-    def until(numbers: Int64Array) -> Int64Array:
-        sums: Int64Array = _added(owner, numbers, len(people) * count).reshape(-1, count).cumsum(axis=1).ravel()
-        return sums
-
-    score, covered = (
-        running_sums(owner, count, *terms) for terms in (score_terms(rules, groups, rows), coverage_terms(groups, rows))
-    )
-    key = (people[:, None] * count + np.arange(count)).ravel()
-    return _OwnerSums(key, score, covered, until(weights_of(groups)[rows.question]), until(np.ones_like(owner)))
 
 
 def _in_parts(facts: Facts, contest: Contest, questions: Questions, size: int) -> tuple[Int64Array, Int64Array]:

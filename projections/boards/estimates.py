@@ -11,7 +11,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.score_sums import Rated, sums_by_owner
-from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, distinct
 from forecast_ledger.projections.core.estimates import POWER, Estimated, Floats, estimate_products
 from forecast_ledger.projections.core.wide_int import QUOTIENT_BITS, WORD_BITS, WORDS, BoundedSums, carried_words
 
@@ -49,15 +49,26 @@ def running_sums(owner: Int64Array, count: int, rate_of: Int64Array, columns: Se
     )
 
     def exact(chosen: Int64Array) -> list[Fraction]:
-        steps = (np.bincount(ends, minlength=owners + 1) for ends in (chosen - chosen % count, chosen + 1))
-        needed = np.flatnonzero(np.subtract(*steps).cumsum())  # the owners up to each chosen one in its group
+        group, index = distinct(chosen // count)
+        begins, ends = group * count, np.zeros_like(group)
+        np.maximum.at(ends, index, chosen + 1)
+        needed, rows = _spans(begins, ends), _spans(*np.searchsorted(owner, [begins, ends]))
+        some = [Rated(column.numbers.take(rows), column.rates) for column in columns]
+        parts = sums_by_owner(len(needed), np.searchsorted(needed, owner[rows]), rate_of[rows], some)
         sums, total = dict[int, Fraction](), Fraction(0)
-        for number, more in zip(needed.tolist(), each.exact(needed), strict=True):
+        for number, more in zip(needed.tolist(), parts, strict=True):
             total = total + more if number % count else more
             sums[number] = total
         return [sums[number] for number in chosen.tolist()]
 
     return Estimated(values, guards * 1.001 + sizes * count * 2.0**-52, exact)
+
+
+def _spans(begins: Int64Array, ends: Int64Array) -> Int64Array:
+    """Return the integers of spans, one span after the other."""
+    lengths = ends - begins
+    numbers: Int64Array = np.arange(lengths.sum()) + np.repeat(begins - (np.cumsum(lengths) - lengths), lengths)
+    return numbers
 
 
 def bounded_estimates(sums: BoundedSums) -> tuple[Floats, Floats]:

@@ -189,15 +189,10 @@ class Take(NamedTuple):
         with np.errstate(all="ignore"):
             values, guards = self.near(total, coverage)
 
-        known: dict[int, Magnitude] = {}
-
         def exact(rows: Int64Array) -> list[Magnitude]:
-            new = int64_array([row for row in rows.tolist() if row not in known])
-            takes = (worth(*pair) for pair in zip(total.exact(new), coverage.exact(new), strict=True))
-            known.update(zip(new.tolist(), takes, strict=True))
-            return [known[row] for row in rows.tolist()]
+            return [worth(*pair) for pair in zip(total.exact(rows), coverage.exact(rows), strict=True)]
 
-        return Estimated(values, guards, exact).certain()
+        return Estimated(values, guards, exact).remembered().certain()
 
 
 _TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "Tournament Scoring"'
@@ -344,6 +339,13 @@ class Boards(NamedTuple):
     def span(self, number: int) -> Int64Array:
         """Return the rows of a contest."""
         return np.arange(*np.searchsorted(self.contest, [number, number + 1]).tolist())
+
+    def rows(self, index: Int64Array) -> "Boards":
+        """Return the boards with these rows alone; nothing of a row changes."""
+        columns = ("contest", "person", "by_id", "rank", "excluded", "forecast_on", "submissions")
+        exact = {name: getattr(self, name).rows(index) for name in ("total", "coverage")}
+        take = None if self.take is None else self.take.rows(index)
+        return self._replace(take=take, **exact, **{name: getattr(self, name)[index] for name in columns})
 
     def published_takes(self) -> list[str] | list[None]:
         """Return `published_take` of each row's take; None without one."""

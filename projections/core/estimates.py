@@ -124,6 +124,21 @@ class Estimated(NamedTuple):
         known = (np.abs(self.values) < _LARGEST) & (self.guards < _LARGEST)
         return Estimated(np.where(known, self.values, 0.0), np.where(known, self.guards, np.inf), self.exact)
 
+    def remembered(self) -> "Estimated":
+        """Return the same numbers, each of which is computed once."""
+        known: dict[int, Any] = {}
+
+        def exact(rows: Int64Array) -> list[Any]:
+            new = [row for row in rows.tolist() if row not in known]
+            known.update(zip(new, self.exact(np.array(new, np.int64)), strict=True))
+            return [known[row] for row in rows.tolist()]
+
+        return Estimated(self.values, self.guards, exact)
+
+    def negated(self) -> "Estimated":
+        """Return these numbers with the other sign."""
+        return Estimated(-self.values, self.guards, lambda rows: [-number for number in self.exact(rows)])
+
     def rows(self, index: Int64Array) -> "Estimated":
         """Return the numbers at these indices."""
         return Estimated(self.values[index], self.guards[index], lambda rows: self.exact(index[rows]))

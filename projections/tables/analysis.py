@@ -59,6 +59,8 @@ class CachedResults:
     samples: list[SummedSamples] = field(default_factory=list)  # of Brier scores; those of all contests, if any
     columns: dict[str, list[Values]] = field(default_factory=dict)
     questions: dict[tuple[str, ...], Questions] = field(default_factory=dict)  # by all contests of a rule set
+    standings: dict[str, leaderboard.Standings] = field(default_factory=dict)
+    participant: str | None = None  # the only one whose rows are wanted of the table `leaderboard`, if not None
 
     def copy(self) -> "CachedResults":
         """Return the same results, to which others can be added apart."""
@@ -152,14 +154,18 @@ class Analysis:
 
     def score_all(self) -> None:
         """Score all contests together, unless all their sums are cached."""
-        if not self.cached.tallies.keys() | self.cached.sums.keys() >= self.facts.contests.keys():
+        cached = self.cached
+        if not cached.tallies.keys() | cached.sums.keys() | cached.standings.keys() >= self.facts.contests.keys():
             self.scored_groups  # noqa: B018 - a property that is computed once
 
     def boards(self, contest: str) -> leaderboard.Boards:
         """Return the leaderboards of a contest and of others with its rule set."""
         if contest not in self._boards:
             tallies = self.cached.tallies
-            if contest in tallies:
+            if contest in self.cached.standings:
+                standings = self.cached.standings[contest]
+                names = [*standings.names]
+            elif contest in tallies:
                 names = self._without_boards(name for name in self._rule_groups[contest] if name in tallies)
                 contests = [self.facts.contests[name] for name in names]
                 standings = leaderboard.standings_of(self.facts, names, contests, [tallies[name] for name in names])

@@ -56,11 +56,15 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each contest, best first."""
     analysis.score_all()
     parts = []
-    for boards in _all_boards(analysis):
-        columns, shares = _board_columns(boards), analysis.shares(boards.names[0])
+    for every in _all_boards(analysis):
+        boards, (share, prize), who = every, analysis.shares(every.names[0]), analysis.cached.participant
+        if who is not None:
+            rows = np.flatnonzero(every.person == (every.labels.index(who) if who in every.labels else -1))
+            boards, share, prize = every.rows(rows), *([part[row] for row in rows] for part in (share, prize))
+        columns = _board_columns(boards)
         columns["contest"] = Ids(boards.contest, boards.names)
         columns["take"] = boards.published_takes()
-        columns |= {"share": shares.share, "prize": shares.prize, "submissions": boards.submissions.tolist()}
+        columns |= {"share": share, "prize": prize, "submissions": boards.submissions.tolist()}
         parts.append((boards, columns))
     return _in_order(analysis, parts, _LEADERBOARD.columns)
 

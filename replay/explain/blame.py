@@ -16,17 +16,21 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.plain_rows import ReadPage
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
+from forecast_ledger.projections.boards.owner_sums import BoardSums, adds_in_floats
 from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
 from forecast_ledger.projections.core.arrays import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.facts.from_log import file_page
 from forecast_ledger.projections.facts.from_segments import facts_of_segments, segment_events
+from forecast_ledger.projections.scores.time_weighted import ContestScores
 from forecast_ledger.projections.tables.analysis import CachedResults
 from forecast_ledger.projections.tables.catalogue import CATALOGUE, Projections
-from forecast_ledger.projections.tables.schemas import FORECASTS
+from forecast_ledger.projections.tables.schemas import FORECASTS, SETTLING
 from forecast_ledger.replay.explain.diff import (
     AnsweredQuestions,
     Scope,
@@ -41,6 +45,8 @@ from forecast_ledger.replay.reading.event_text import event_type, origin
 from forecast_ledger.replay.reading.log import Log
 
 PrintedRow = dict[str, Any] | None  # None if there is no such row
+_KEPT = 1 << 20  # sums of scores that are kept at once
+_STRETCHES = 64  # of candidates, after which the sums of scores are made anew
 
 
 class LastChange(NamedTuple):
@@ -115,9 +121,10 @@ class _History:
         self._ticks, self._quotes = "clock" in reads, "quotes" in reads
         self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
-        self._answers, cut = AnsweredQuestions(), source.cut()
+        self._answers, self._ever_answered = AnsweredQuestions(), set[bytes]()  # so far in the log; or at some time
+        cut = source.cut()
         with source.parts(cut, UNTOLD) as parts:
-            self._facts = facts_of_segments(self._passed(parts.segments), self._collected(parts.pages))
+            self._facts = parts.made(lambda pages: self._read(parts.segments, pages))
         self.checkpoint = cut.reached()
         self._whole = self._on_question(self._facts.forecasts)
         labels, contests = self._facts.question_codes.labels, self._facts.contests
@@ -127,7 +134,7 @@ class _History:
         self._base = [recorded for recorded in self._base if self._depends(scope, recorded.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [*_candidates(scope, every)]
-        self.row = self._row(Projections(self._as_of(self.checkpoint.position)))
+        self.row = self._row(self._as_of(self.checkpoint.position))
 
     def back(self) -> Iterator[tuple[Recorded, PrintedRow, PrintedRow]]:
         """Yield each candidate, the newest first, with the row before it and after it."""
@@ -139,22 +146,20 @@ class _History:
 
     def _rows(self) -> Iterator[PrintedRow]:
         """Yield the row before each candidate, the newest first."""
-        now, whole = Facts(), None  # whole: the tally of the contest as of now
-        for stretch in self._stretches():
+        now, whole, places = Facts(), None, self._facts.question_codes.codes  # whole: the sums of the contest as of now
+        for number, stretch in enumerate(self._stretches()):
             if not self._is_tallied(stretch[0]):
                 whole = None
                 yield from reversed([*self._growing(stretch[::-1])])
                 continue
-            if whole is None:
+            if whole is None or number % _STRETCHES == 0:
                 now = self._as_of(stretch[0].position)
-                whole = Projections(now).tally(self._name)
-            then, codes = self._as_of(stretch[-1].position - 1), self._facts.question_codes.codes
-            touched = [codes[single_question(recorded.event)] for recorded in stretch]
-            less, more = self._tallies(now, touched), self._tallies(then, touched)
-            for code in touched:
-                whole = whole.plus(less[code], -1) if code in less else whole
-                whole = whole.plus(more[code]) if code in more else whole
-                yield self._row(Projections(now, cached=CachedResults({self._name: whole})))
+                whole = self._sums(now)
+            then = self._as_of(stretch[-1].position - 1)
+            touched = [places[single_question(recorded.event)] for recorded in stretch]
+            for before in self._replaced(whole, touched, now, then):
+                whole = before
+                yield self._row(now, before)
             now = then
 
     def _stretches(self) -> Iterator[list[Recorded]]:
@@ -163,6 +168,7 @@ class _History:
         In a stretch that is tallied, each candidate touches another question.
         """
         left, longest = [*self.candidates], 1
+        most = max(_KEPT // max(len(self._facts.participant_codes.codes), 1), 1)
         while left:
             stretch, seen = list[Recorded](), set[str]()
             tallied = self._is_tallied(left[-1])
@@ -173,7 +179,7 @@ class _History:
                 seen.add(question)
                 stretch.append(left.pop())
             yield stretch
-            longest *= 2
+            longest = min(2 * longest, most)
 
     def _is_tallied(self, recorded: Recorded) -> bool:
         """Return whether the row before an event follows from the row after it and one question scored again."""
@@ -186,25 +192,63 @@ class _History:
             upto = bisect_left(self._base, recorded.position, key=lambda recorded: recorded.position)
             if read < upto:
                 file_page(facts, self._base[read:upto])
-            yield self._row(Projections(self._seen(facts, recorded.position - 1)))
+            yield self._row(self._seen(facts, recorded.position - 1))
             read = upto
 
-    def _row(self, projections: Projections) -> PrintedRow:
-        table = projections.table(self._table)
+    def _row(self, facts: Facts, sums: Tally | BoardSums | None = None) -> PrintedRow:
+        """Return the row. sums: those of the scores in the contest, if they are at hand."""
+        cached = CachedResults(participant=self._key.get("participant"))
+        if isinstance(sums, BoardSums):
+            cached.standings = {self._name: sums.standings(facts, self._name)}
+        elif sums is not None:
+            cached.tallies = {self._name: sums}
+        table = Projections(facts, cached=cached).table(self._table)
         for column in table.columns:
             if column.kind == "id" and column.name in self._key:
                 table = table.only(column.name, self._key[column.name])
         rows = table.rows()
         return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
 
-    def _tallies(self, facts: Facts, codes: Sequence[int]) -> dict[int, Tally]:
-        """Return the tally of each of these questions that counts in the contest, by its code."""
+    def _sums(self, facts: Facts) -> Tally | BoardSums:
+        """Return the sums of the scores in the contest."""
+        projections, rules = Projections(facts), facts.contests[self._name].opened.rules
+        if adds_in_floats(rules):
+            return BoardSums.of(facts, rules, projections.scored(self._name))
+        return projections.tally(self._name)
+
+    def _replaced(
+        self, whole: Tally | BoardSums, touched: Sequence[int], now: Facts, then: Facts
+    ) -> Iterator[Tally | BoardSums]:
+        """Yield the sums with the first of some questions, by code, as it was then, with the first two, and so on."""
+        rules = now.contests[self._name].opened.rules
+        former, instead = (self._scored(facts, touched) for facts in (now, then))
+        if isinstance(whole, BoardSums):
+            yield from whole.replaced(now, rules, touched, (former, instead))
+            return
+        less, more = (self._tallies(rules, scored) for scored in (former, instead))
+        for code in touched:
+            whole = whole.plus(less[code], -1) if code in less else whole
+            whole = whole.plus(more[code]) if code in more else whole
+            yield whole
+
+    def _scored(self, facts: Facts, codes: Sequence[int]) -> ContestScores:
+        """Return the scores on these questions in the contest."""
         contest = facts.contests[self._name]
         some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
-        scored = Projections(replace(facts, contests={self._name: some})).scored(self._name)
+        return Projections(replace(facts, contests={self._name: some})).scored(self._name)
+
+    def _tallies(self, rules: RuleSet, scored: ContestScores) -> dict[int, Tally]:
+        """Return the tally of each question that counts in the contest, by its code."""
         every = np.arange(len(scored.questions.code))
-        by_question = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
+        by_question = tallies(rules, *scored, len(self._facts.participant_codes.codes), every)
         return dict(zip(scored.questions.code.tolist(), by_question, strict=True))
+
+    def _read(self, segments: Iterator[SealedPart], pages: Iterator[Sequence[Recorded]]) -> Facts:
+        """Return the facts of the log, and keep the events that the row may depend on."""
+        self._answers = AnsweredQuestions()
+        for kept in (self._base, self._forecasts, self._ever_answered):  # perhaps of another attempt
+            kept.clear()
+        return facts_of_segments(self._passed(segments), self._collected(pages))
 
     def _passed(self, segments: Iterator[SealedPart]) -> Iterator[tuple[SegmentColumns, Checkpoint]]:
         """Collect the events of segments, and pass on their columns."""
@@ -215,8 +259,18 @@ class _History:
 
     def _collected(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
-            self._collect(page)
+            self._collect(self._chosen(page) if isinstance(page, ReadPage) and not self._ticks else page)
             yield page
+
+    def _chosen(self, page: ReadPage) -> Sequence[Recorded]:
+        """Return the events of a page but for forecasts that cannot change the row."""
+        if not self._depends_on_forecasts:
+            return page.others
+        settled = (recorded.event for recorded in page.others if isinstance(recorded.event, SETTLING))
+        self._ever_answered.update(event.question.encode() for event in settled)
+        if (question := self._limiting_key.get("question")) is not None:
+            return page.where(question.encode().__eq__, _may_rename)
+        return page if reads_forecasts(self._table) else page.where(self._ever_answered.__contains__, _may_rename)
 
     def _collect(self, page: Sequence[Recorded]) -> None:
         anywhere = {column: part for column, part in self._limiting_key.items() if column != "contest"}
@@ -310,6 +364,10 @@ def _candidates(scope: Scope, every: Sequence[Recorded]) -> Iterator[Recorded]:
         if can_change(scope, recorded, answered=answers.take_in(recorded), advancing=at > clock):
             yield recorded
         clock = max(clock, at)
+
+
+def _may_rename(participant: bytes) -> bool:
+    return may_take_reference_label(participant.decode())
 
 
 def _value(row: PrintedRow, column: str) -> Any:

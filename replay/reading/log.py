@@ -144,7 +144,7 @@ class LogParts(NamedTuple):
     def facts(self) -> Facts:
         """Read all, and return the facts."""
         segments = ((part.columns, part.end) for part in self.segments)
-        return self._made(lambda pages: facts_of_segments(segments, pages))
+        return self.made(lambda pages: facts_of_segments(segments, pages))
 
     def frame(self, memory: int | None = None) -> LogFrame:
         """Read all but the forecasts in segments, which can then be read for some questions.
@@ -160,13 +160,13 @@ class LogParts(NamedTuple):
                     counted[part.segment.first] = ends
                 yield part.columns, part.end
 
-        frame = self._made(lambda pages: frame_of_segments(columns(), _within(memory, pages)))
+        frame = self.made(lambda pages: frame_of_segments(columns(), _within(memory, pages)))
         if read:
             give_back_memory()
         sealed = SealedForecasts(self.folder, tuple(read), frame.facts.as_of, counted=counted)
         return LogFrame(frame, sealed)
 
-    def _made(self, make: Callable[[Iterator[Sequence[Recorded]]], _T]) -> _T:
+    def made(self, make: Callable[[Iterator[Sequence[Recorded]]], _T]) -> _T:
         """Return what is made of the columns, if there are any; if an event of them is wrong, of the pages."""
         if self.columns is not None:
             with suppress(Corrupt):  # which fault is found first depends on where pages end, and so on the processors

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import plain_rows
 from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.scores import time_weighted
@@ -29,6 +31,7 @@ from tests.support.effort import LONG, times
 from tests.support.given import (
     annulment,
     contest,
+    day,
     enrolment,
     entry,
     exclusion,
@@ -36,6 +39,7 @@ from tests.support.given import (
     forecast,
     opened,
     resolution,
+    restatement,
     revocation,
 )
 from tests.support.logs import commands_of, light, written
@@ -256,6 +260,35 @@ def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: s
     for table in ("leaderboard", "prizes", "contests"):
         for key, expected in slowly(every, table, slice(None, None, 2 if LONG == 1 else 1)):
             assert plain(blame(Log(path), table, key)) == expected, (table, key)
+
+
+@pytest.fixture
+def read_pages(monkeypatch: pytest.MonkeyPatch) -> list[ReadPage]:
+    """The pages of which forecasts were picked; rows are read as columns, however few and whatever the share."""
+    pages, where = list[ReadPage](), ReadPage.where
+
+    def noted(page: ReadPage, *wanted: Any) -> Any:
+        pages.append(page)
+        return where(page, *wanted)
+
+    monkeypatch.setattr(ReadPage, "where", noted)
+    for name, value in (("_ENOUGH", 1), ("_TOGETHER", 3), ("_SHARE", 1_000), ("_AGAIN", 0)):
+        monkeypatch.setattr(plain_rows, name, value)
+    return pages
+
+
+def test_a_blame_is_so_where_forecasts_are_read_as_columns(tmp_path: Path, read_pages: list[ReadPage]) -> None:
+    """Forecasts that are made anew on a question with an answer, and one by somebody with the consensus's name."""
+    path = str(tmp_path / "log.db")
+    rules = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
+    asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
+    asked += [forecast(), forecast(participant="bob"), forecast("snow", "eve"), resolution()]
+    asked += [restatement(forecast(probability="0.4"), forecast(at=day(12), probability="0.2"))]
+    written(path, [*asked, forecast("snow", "[consensus]", at=day(11)), resolution("snow")])
+    for table in ("leaderboard", "scores", "standing", "contests"):
+        for key, expected in slowly(Cuts(path), table):
+            assert plain(blame(Log(path), table, key)) == expected, (table, key)
+    assert read_pages
 
 
 def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path: Path) -> None:
