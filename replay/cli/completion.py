@@ -114,6 +114,4 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> list[CompletionItem
 
 def items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """Suggest those names that have this beginning."""
-    from click.shell_completion import CompletionItem
-
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from msgspec import json
+
 from forecast_ledger.ledger.core.errors import Unavailable, installing
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.studies.grounds import WITHHELD
@@ -103,8 +105,6 @@ def to_svg(picture: Picture) -> str:
 
     Nothing is fetched: the data are in the specification, and no address is allowed.
     """
-    from msgspec import json  # noqa: PLC0415 - late
-
     converter, shown = _converter(), json.encode(visible(picture.specification)).decode()  # a text is taken over faster
     svg: str = converter.vegalite_to_svg(shown, vl_version=VEGA_LITE, allowed_base_urls=[])
     return svg

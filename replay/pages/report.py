@@ -7,6 +7,8 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from msgspec import json
+
 from forecast_ledger.ledger.core.arguments import checked
 from forecast_ledger.ledger.core.errors import Refused, Unavailable, installing
 from forecast_ledger.ledger.core.redaction import redacted
@@ -167,8 +169,6 @@ def plot(  # noqa: PLR0913 - the arguments with a default are keywords
 
 def specification(picture: Picture) -> bytes:
     """Return the Vega-Lite specification of a picture, with its data, title and note, as JSON."""
-    from msgspec import json  # noqa: PLC0415 - late
-
     whole: Mapping[str, Any] = visible(picture.specification | {"title": picture.title, "description": picture.note})
     return json.format(json.encode(whole), indent=1) + b"\n"
 

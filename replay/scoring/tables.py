@@ -1,5 +1,6 @@
 """Tables to be scored: files or frames, read whole, whose rows a map then reads again."""
 
+import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -128,8 +129,6 @@ def _delimiter(line: bytes) -> str:
 
 
 def _width(line: bytes, mark: str) -> int:
-    import io  # noqa: PLC0415
-
     cells = next(read_sources(io.BytesIO(line), mark, "latin-1"), (1, [], b""))[1]
     return 0 if isinstance(cells, Refused) else len(cells)
 

@@ -5,10 +5,10 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Sized
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Generic, Protocol, TypeVar, cast, get_args
+from typing import IO, Generic, Protocol, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import structs
@@ -21,9 +21,6 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read_line
 from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
 BLOCK_BYTES = 16 * 2**20  # a block of lines has at most this size
@@ -289,7 +286,7 @@ class ReadAhead(Generic[Block]):
                 self._ahead.append((following, self._sent(self._pool, following)))
         return block
 
-    def _sent(self, pool: Pool, block: Block) -> "Future[bytes | None] | None":
+    def _sent(self, pool: Pool, block: Block) -> Future[bytes | None] | None:
         """Send a block; None if there is nobody to read it."""
         try:
             return pool.submit(_read, self._blocks.send(block))
