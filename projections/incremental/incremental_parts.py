@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import BrierSums, Counts
 from forecast_ledger.projections.boards.contest_groups import SummedSamples
 from forecast_ledger.projections.boards.totals import consensus_label, reference_labels
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.columns import plain_values
-from forecast_ledger.projections.facts.accounts import AccountKey, Books, Movement, Trade
+from forecast_ledger.projections.facts.accounts import AccountKey, Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, named_tuples
 from forecast_ledger.projections.scores.scored_questions import non_members
 from forecast_ledger.projections.tables.analysis import Analysis, CachedResults
@@ -281,55 +283,49 @@ class TouchedAccounts:
     renamed: set[AccountKey] = field(default_factory=set)
 
 
+def _key(event: AccountEvent) -> AccountKey:
+    return event.contest, event.participant
+
+
+_ENTRIES: dict[str, Callable[[Any], AccountKey]] = {  # what the books list, and the account of each
+    "movements": lambda movement: movement.key,
+    "trades": lambda trade: _key(trade.event),
+    "attempts": lambda attempt: _key(attempt.event),
+    "refusals": lambda refusal: _key(refusal[1]),
+    "failures": lambda failure: _key(failure[1]),
+}
+
+
 class BooksByAccount:
-    """The entries of the books by account."""
+    """The entries of the books by account: their indexes, because the last attempt at a decision can still change."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
         self.keys: dict[str, set[AccountKey]] = {}  # by contest
         self._accounts = 0
-        self._movements: dict[AccountKey, list[Movement]] = defaultdict(list)
-        self._trades: dict[AccountKey, list[Trade]] = defaultdict(list)
-        self._attempts: dict[AccountKey, list[int]] = defaultdict(
-            list
-        )  # indexes in the books; the last attempt can still change
-        self._refusals: dict[AccountKey, list[int]] = defaultdict(list)
-        self._failures: dict[AccountKey, list[int]] = defaultdict(list)
-        self._counts = (0, 0, 0, 0, 0)  # movements, trades, attempts, refusals and failures read
+        self._read = dict.fromkeys(_ENTRIES, 0)  # how many entries were read
+        self._indexes = {name: defaultdict[AccountKey, list[int]](list) for name in _ENTRIES}
 
     def read(self) -> None:
         """Read the new entries."""
-        books = self._books
-        for key in islice(books.accounts, self._accounts, None):
+        for key in islice(self._books.accounts, self._accounts, None):
             self.keys.setdefault(key[0], set()).add(key)
-        self._accounts = len(books.accounts)
-        movements, trades, attempts, refusals, failures = self._counts
-        for movement in islice(books.movements, movements, None):
-            self._movements[movement.key].append(movement)
-        for trade in islice(books.trades, trades, None):
-            self._trades[trade.event.contest, trade.event.participant].append(trade)
-        for index, (_, attempt, _) in enumerate(islice(books.attempts, attempts, None), attempts):
-            self._attempts[attempt.contest, attempt.participant].append(index)
-        for index, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
-            self._refusals[refused.contest, refused.participant].append(index)
-        for index, (_, failed) in enumerate(islice(books.failures, failures, None), failures):
-            self._failures[failed.contest, failed.participant].append(index)
-        counts = len(books.movements), len(books.trades), len(books.attempts), len(books.refusals)
-        self._counts = (*counts, len(books.failures))
+        self._accounts = len(self._books.accounts)
+        for name, key_of in _ENTRIES.items():
+            entries, indexes, read = getattr(self._books, name), self._indexes[name], self._read[name]
+            for index, entry in enumerate(entries[read:], read):
+                indexes[key_of(entry)].append(index)
+            self._read[name] = len(entries)
 
     def books_of(self, keys: Iterable[AccountKey]) -> Books:
         """Return the books of some accounts only, account after account."""
         books = self._books
         in_order = sorted(key for key in keys if key in books.accounts)
-        return replace(
-            books,
-            accounts={key: books.accounts[key] for key in in_order},
-            movements=[movement for key in in_order for movement in self._movements.get(key, ())],
-            trades=[trade for key in in_order for trade in self._trades.get(key, ())],
-            attempts=[books.attempts[index] for key in in_order for index in self._attempts.get(key, ())],
-            refusals=[books.refusals[index] for key in in_order for index in self._refusals.get(key, ())],
-            failures=[books.failures[index] for key in in_order for index in self._failures.get(key, ())],
-        )
+        entries: dict[str, Any] = {}
+        for name, indexes in self._indexes.items():
+            every = getattr(books, name)
+            entries[name] = [every[index] for key in in_order for index in indexes.get(key, ())]
+        return replace(books, accounts={key: books.accounts[key] for key in in_order}, **entries)
 
 
 class IncrementalAccounts:
