@@ -10,6 +10,7 @@ from forecast_ledger.ledger.model.commands import (
     AmendQuestion,
     AnnulQuestion,
     AnyCommand,
+    CancelMarket,
     EnrolParticipant,
     RenameParticipant,
     RescheduleQuestion,
@@ -128,7 +129,7 @@ class FollowedCopy:
                 if command.id in self._corrected:
                     change = CORRECTED
                 revoked = self.changed.get(REVOKED, {})
-                if isinstance(command, ResolveQuestion | AnnulQuestion) and subject in revoked:
+                if isinstance(command, ResolveQuestion | AnnulQuestion | CancelMarket) and subject in revoked:
                     del revoked[subject]
                     self.changes[REVOKED] -= 1
                     change = REPLACED

@@ -12,6 +12,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import (
     AnnulQuestion,
     AnyCommand,
+    CancelMarket,
     FinalizeContest,
     RenameParticipant,
     ResolveQuestion,
@@ -36,7 +37,15 @@ FIRST_BATCH = 1_000  # commands of the first transaction
 BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
 
 # Commands whose events boards that were sealed before do not count, and the one that seals a board.
-_NOTED = {AnnulQuestion, FinalizeContest, RenameParticipant, ResolveQuestion, RestateForecasts, RevokeResolution}
+_NOTED = {
+    AnnulQuestion,
+    CancelMarket,
+    FinalizeContest,
+    RenameParticipant,
+    ResolveQuestion,
+    RestateForecasts,
+    RevokeResolution,
+}
 
 Outcome = tuple[InputLocation, AnyCommand | None, Receipt | Refused]
 OnRefusal = Callable[[InputLocation, Refused], None]

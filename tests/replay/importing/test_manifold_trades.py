@@ -14,6 +14,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import RenameParticipant
 from forecast_ledger.replay.importing.follow_copy import TRADE_MISSED, TRADE_UNREAD
 from forecast_ledger.replay.importing.manifold import NO_RESULTS, NO_TRADE, ONE_ANSWER
+from forecast_ledger.replay.importing.record_copy import REPLACED
 from forecast_ledger.replay.importing.source_items import TRADE_CHANGED
 from tests.replay.cli.test_main import run
 from tests.replay.importing.test_manifold import RAIN, SEVERAL, bet, ms
@@ -189,6 +190,15 @@ def test_a_limit_order_is_a_trade_at_each_of_its_fills(tmp_path: Path) -> None:
         assert found.refused == []
         trades = [each for each in told(ledger) if isinstance(each, events.TradeRecorded)]
     assert [(each.at, each.shares) for each in trades] == [(ms(2) * 1_000, 5_000_000), (ms(3) * 1_000, 5_000_000)]
+
+
+def test_an_answer_in_whose_place_the_market_is_cancelled_counts_as_replaced(tmp_path: Path) -> None:
+    """Once: it is revoked, and the trades are undone."""
+    bets = [traded(2, "b1", "ada", 10, 4)]
+    with ticking() as ledger:
+        for market, changes in ((YES, {}), (NA, {REPLACED: 1}), (NA, {}), (YES, {REPLACED: 1})):
+            folder = saved(tmp_path / "m", markets=[market], bets=bets)
+            assert import_into(ledger, "manifold", folder, trades=True).changes == changes
 
 
 def test_shares_that_are_sold_out_leave_nothing_however_they_are_rounded(tmp_path: Path) -> None:

@@ -23,12 +23,14 @@ from forecast_ledger.replay.writing.command_lines import CommandBlocks, LineBloc
 from tests.support.effort import LONG as EFFORT
 from tests.support.effort import times
 from tests.support.given import (
+    AFTER,
     DAY,
     NOW,
     OPENS,
     accepted,
     annulment,
     asked,
+    cancellation,
     contest,
     day,
     entry,
@@ -237,6 +239,7 @@ def test_blocks_of_lines_are_the_lines_of_the_file(monkeypatch: pytest.MonkeyPat
 AFTER_SEAL: list[tuple[list[AnyCommand], list[str]]] = [
     ([revocation("rain")], ["cup"]),
     ([annulment("rain")], ["cup"]),
+    ([cancellation("rain", at=AFTER)], ["cup"]),
     ([restatement(forecast("rain", at=OPENS))], ["cup"]),
     ([restatement(forecast("snow", at=OPENS), question="snow")], ["cup"]),
     ([resolution("snow")], ["cup"]),
