@@ -1,7 +1,7 @@
 """Threads that a generator works with, which may be ended anywhere."""
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import get_ident
+from threading import Thread, get_ident
 
 
 class Threads(ThreadPoolExecutor):
@@ -17,3 +17,12 @@ class Threads(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no task any more, and wait for those that have begun. cancel_futures: for the others, do not."""
         super().shutdown(wait and get_ident() not in self._own, cancel_futures=cancel_futures)
+
+
+def can_start() -> bool:
+    """Return whether the system lets this process start a thread: it may have a limit for all that a user runs."""
+    try:
+        Thread(target=bool).start()
+    except RuntimeError:
+        return False
+    return True

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _DIGITS = 1_000  # digits of a log position that are read
+_NO_THREAD = ("can't start new thread", "Failed to launch worker thread")  # as Python and pyarrow say it
 REMEDY = "; --wide shows everything, --columns A,B,C only those columns"
 
 _P = ParamSpec("_P")
@@ -113,6 +114,11 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             report(failed, str(failed), UNREADABLE)
         except MemoryError:
             failed = Unavailable("there is not enough memory for this; `replay` and `export` take less with --memory")
+            report(failed, str(failed), UNREADABLE)
+        except Exception as error:
+            if not any(text in str(error) for text in _NO_THREAD):
+                raise
+            failed = Unavailable("no thread can be started: end processes of this user, or raise the limit (ulimit -u)")
             report(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
             sys.unraisablehook = lambda _: None  # objects that a library leaves half made print nothing

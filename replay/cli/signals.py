@@ -58,10 +58,13 @@ def end_in_time() -> None:
     folders are removed.
     """
     told, telling = socket.socketpair()
+    thread = Thread(target=_end_process, args=(told,), daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no more threads: a command ends by itself alone
+        return
     telling.setblocking(False)
     signal.set_wakeup_fd(telling.detach(), warn_on_full_buffer=False)
-    thread = Thread(target=_end_process, args=(told,), daemon=True)
-    thread.start()
     holds_nothing(thread)
 
 

@@ -340,8 +340,12 @@ def processes(
     """
     count, are_forked = count or processors(), context is None and can_fork()
     sent = None if are_forked else pickle.dumps(shared, pickle.HIGHEST_PROTOCOL)
-    with _inherited(shared, tasks):
-        pool = start(count, _begin, sent, context, may_fork=are_forked)
+    try:
+        with _inherited(shared, tasks):
+            pool = start(count, _begin, sent, context, may_fork=are_forked)
+    except OSError:  # the system has no more processes
+        yield from local(shared, tasks)
+        return
     try:
         pool.begun.result()  # before any other is started: each would end for the same reason
         rest: Iterator[Any] = iter(range(len(tasks)) if are_forked else tasks)

@@ -20,6 +20,7 @@ from forecast_ledger.ledger.model.task_ids import HORIZON, LOCATION, task_values
 from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.sealed_log import UNREAD
 from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.ledger.storing.threads import can_start
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.core.arrays import Int64Array, run_starts
 from forecast_ledger.projections.core.columns import Ids, Values, ids, join_values, none_where_negative, plain_values
@@ -485,7 +486,7 @@ def summarize_tables(
     If there are many events, a second thread builds the tables that depend on scores: the two groups are independent,
     and NumPy releases the interpreter lock. The thread ends with the call.
     """
-    if facts.as_of < MANY:
+    if facts.as_of < MANY or not can_start():
         every = Projections(facts, cached=cached and cached.copy())
         with gc_pause.paused():
             return {name: _summarize(every, name) for name in names}

@@ -127,3 +127,17 @@ def test_a_lack_of_memory_is_one_line(capsys: pytest.CaptureFixture[str], form: 
     [line] = capsys.readouterr().err.splitlines()
     assert (ended.value.code, "there is not enough memory for this" in line) == (UNREADABLE, True)
     assert form == "text" or json.loads(line)["error"] == "unavailable"
+
+
+@pytest.mark.parametrize("text", ["can't start new thread", "Unknown error: Failed to launch worker thread: Resource"])
+def test_where_no_thread_can_be_started_one_line_says_so(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of Python or of pyarrow; any other error is a fault of ours, and has a traceback."""
+
+    def work(errors: str) -> None:
+        raise RuntimeError(errors)
+
+    with pytest.raises(SystemExit) as ended:
+        report_errors(work)(errors=text)
+    assert (ended.value.code, "raise the limit (ulimit -u)" in capsys.readouterr().err) == (UNREADABLE, True)
+    with pytest.raises(RuntimeError, match="another"):
+        report_errors(work)(errors="another")
