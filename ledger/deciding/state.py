@@ -305,23 +305,33 @@ class State:
         """Return whether a participant is excluded as hidden."""
         return self.hidden.get((contest, participant), NOT_EXCLUDED)[1]
 
-    def sealed_with(self, questions: Collection[str], participants: Collection[str]) -> list[str]:
+    def sealed_with(
+        self, questions: Mapping[str, int], participants: Mapping[str, int], seals: Mapping[str, int]
+    ) -> list[str]:
         """Return, in order, the finalized contests that one of these questions or participants is part of.
 
-        A participant, under any id, is if it has a forecast on one of the questions, or an account.
+        A participant, under any id, is if it has a forecast on one of the questions, or an account or exclusion. Each
+        has a log position; in a contest that has one among `seals`, only what has a later one counts.
         """
-        people = {self.renamed.get(who) or who for who in participants}
-        entries = [entry for entry in self.entries if self.contests[entry[0]].finalized]
-        return sorted(
-            {
-                contest
-                for contest, question in entries
-                if question in questions
-                or any(
-                    self.account_key(contest, who) in self.accounts or self.last_of(question, who) is not None
-                    for who in people
-                )
-            }
+        ids = dict[str, int]()
+        for who, position in participants.items():
+            present = self.renamed.get(who) or who
+            for name in (present, *self.former.get(present, ())):
+                ids[name] = max(position, ids.get(name, 0))
+        people = {seal: {who for who in ids if ids[who] > seal} for seal in {0, *seals.values()}}
+        found = set[str]()
+        for contest, question in self.entries:
+            if contest not in found and self.contests[contest].finalized:
+                seal = seals.get(contest, 0)
+                if questions.get(question, 0) > seal or self._has_any(contest, question, people[seal]):
+                    found.add(contest)
+        return sorted(found)
+
+    def _has_any(self, contest: str, question: str, participants: Collection[str]) -> bool:
+        """Return whether one of these ids has a forecast on a question, or an account or exclusion in a contest."""
+        return bool(participants) and (
+            any((contest, who) in table for table in (self.accounts, self.hidden) for who in participants)
+            or not self.peek_standing(question).keys().isdisjoint(participants)
         )
 
     def account_key(self, contest: str, participant: str) -> tuple[str, str]:

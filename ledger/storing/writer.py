@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
@@ -491,12 +491,12 @@ class Ledger:
     def _is_closed(self) -> bool:
         return self._store.is_closed
 
-    def _sealed_with(self, questions: Collection[str], participants: Collection[str]) -> list[str]:
+    def _sealed_with(self, *noted: Mapping[str, int]) -> list[str]:
         """See `State.sealed_with`."""
 
         def found() -> list[str]:
             self._catch_up(self._store)
-            return self._known.state.sealed_with(questions, participants)
+            return self._known.state.sealed_with(*noted)
 
         return self._alone(found)
 

@@ -194,29 +194,27 @@ class Uncounted:
     """Notes which boards that were sealed before do not count what is recorded. ledger: that records it."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger, self._sealed = ledger, set[str]()
-        self._questions, self._participants = set[str](), set[str]()
+        self._ledger = ledger
+        self._questions, self._participants, self._seals = dict[str, int](), dict[str, int](), dict[str, int]()
 
     def noted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        """Pass the outcomes on; note what is recorded."""
+        """Pass the outcomes on; note what is recorded, and at which log position last."""
         for item in outcomes:
             _, command, outcome = item
             if type(command) in _NOTED and isinstance(outcome, Receipt) and not outcome.duplicate:
                 if isinstance(command, FinalizeContest):
-                    self._sealed.add(command.contest)
+                    self._seals[command.contest] = outcome.last
                 elif isinstance(command, RenameParticipant):
-                    self._participants.add(command.participant)
+                    self._participants[command.participant] = outcome.last
                 else:
-                    self._questions.add(getattr(command, "question", ""))
+                    self._questions[getattr(command, "question", "")] = outcome.last
             yield item
 
     def boards(self) -> list[str]:
-        """Return the contests of these boards, in order, without those that the same file seals."""
+        """Return the contests of these boards, in order; those that the same file seals, if it goes on after that."""
         if not self._questions and not self._participants:
             return []
-        return [
-            each for each in self._ledger._sealed_with(self._questions, self._participants) if each not in self._sealed
-        ]
+        return self._ledger._sealed_with(self._questions, self._participants, self._seals)
 
 
 FIRST = 3  # refusals of each code that are passed on

@@ -34,6 +34,7 @@ from tests.support.given import (
     contest,
     day,
     entry,
+    exclusion,
     finalization,
     forecast,
     forecasts,
@@ -245,7 +246,10 @@ AFTER_SEAL: list[tuple[list[AnyCommand], list[str]]] = [
     ([resolution("snow")], ["cup"]),
     ([renaming("ada", "eve")], ["cup"]),
     ([renaming("bo", "eve"), forecast("snow", "cy")], []),
+    ([renaming("dee", "eve")], ["cup"]),
     ([revocation("hail"), finalization("league")], []),
+    ([finalization("league"), revocation("hail")], ["league"]),
+    ([revocation("rain"), finalization("league"), renaming("bo", "eve")], ["cup", "league"]),
 ]
 
 
@@ -254,7 +258,8 @@ def test_what_sealed_boards_do_not_count_is_noted(commands: list[AnyCommand], bo
     """Of what comes after the seal, as the readers of a log say it; sent once more, it changes nothing."""
     before = [*asked("rain", {"ann": "0.7"}), opened("snow"), entry("cup", "snow"), *forecasts("snow", ann="0.4")]
     after = [*asked("hail", {"bo": "0.2"}, under="league"), entry("league", "rain")]
-    begun = [contest("cup"), contest("league"), *before, renaming("ann", "ada"), finalization("cup"), *after]
+    begun = [contest("cup"), contest("league"), *before, renaming("ann", "ada"), exclusion(participant="dee")]
+    begun += [finalization("cup"), *after]
     lines = [
         json.dumps(to_builtins(each) | {"id": f"last {number}", "type": each.__struct_config__.tag}, default=str)
         for number, each in enumerate(commands)
