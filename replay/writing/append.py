@@ -1,7 +1,7 @@
 """Append a file of commands to a ledger, and sum up what is refused."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import IO, Any
@@ -160,7 +160,7 @@ def append_blocks(
     ledger: Ledger, reading: CommandBlocks[Block], on_progress: OnProgress, counts: dict[str, int]
 ) -> Iterator[Outcome]:
     """Append the commands of every block; count those accepted or duplicate, and return the outcomes of those refused,
-    or of which a quote was skipped; of a block with a command that sealed boards may not count, return all outcomes.
+    or of which a quote was skipped; also those of commands that sealed boards may not count.
 
     It does what `append_batches` does, but the commands of a transaction are read, decided and counted together; if a
     line or row may not be a command, those of its block are read again one by one.
@@ -172,14 +172,22 @@ def append_blocks(
         begun = time.thread_time()  # as in `append_batches`
         handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
         size = _next_size(len(lines), time.thread_time() - begun)
-        is_noted = commands is None or (type(commands) is list and not _NOTED.isdisjoint(map(type, commands)))
-        if is_noted or _count_recorded(handled, counts) < len(handled):
+        noted = range(len(handled)) if commands is None else _noted(commands)
+        others = [outcome for number, outcome in enumerate(handled) if number not in noted] if noted else handled
+        if _count_recorded(others, counts) < len(handled):
             batch = reading.with_locations(lines, commands) if commands is not None else batch
-            for (location, command), outcome in zip(batch, handled, strict=True):
-                if is_noted or isinstance(outcome, Refused) or outcome.refused:
+            for number, ((location, command), outcome) in enumerate(zip(batch, handled, strict=True)):
+                if number in noted or isinstance(outcome, Refused) or outcome.refused:
                     yield location, None if isinstance(command, Refused) else command, outcome
         reading.finish(lines, batch)
         on_progress(reading.number)
+
+
+def _noted(commands: Sequence[AnyCommand]) -> Collection[int]:
+    """Return which of some commands boards may not count, by their numbers from 0; none if all are forecasts."""
+    if type(commands) is not list or _NOTED.isdisjoint(map(type, commands)):
+        return ()
+    return {number for number, command in enumerate(commands) if type(command) in _NOTED}
 
 
 def _count_recorded(outcomes: Sequence[Receipt | Refused], counts: dict[str, int]) -> int:

@@ -266,14 +266,14 @@ def test_what_sealed_boards_do_not_count_is_noted(commands: list[AnyCommand], bo
     ]
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         accepted(ledger, begun, "c")
-        for expected in (boards, []):
+        for outcome, expected in (("accepted", boards), ("duplicate", [])):
             head, noted = ledger.head().position, Uncounted(ledger)
             counts = {"accepted": 0, "duplicate": 0, "refused": 0}
             file = LineBlocks(BytesIO("\n".join(lines).encode()))
             blocks = append_blocks(ledger, file, lambda _: None, counts)
             for _ in tally(noted.noted(blocks), lambda *_: None, counts):
                 pass
-            assert (counts["refused"], noted.boards()) == (0, expected)
+            assert (counts[outcome], sum(counts.values()), noted.boards()) == (len(lines), len(lines), expected)
             assert unmoved(facts(ledger.read()), head) == expected
 
 
