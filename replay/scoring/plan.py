@@ -4,6 +4,7 @@ The maps by which tables of forecasts and answers are recorded, and what was rec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -258,7 +259,8 @@ def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
     for part, making in zip(parts, made, strict=True):
         recognised = making.forecasts
         kind = f"{part.kind}-" * several
-        steps += [step._replace(part=f"{kind}{step.part}".removesuffix("-")) for step in _steps(making)]
+        with _of_kind(part):
+            steps += [step._replace(part=f"{kind}{step.part}".removesuffix("-")) for step in _steps(making)]
         words += words_of(recognised, making.answers, making.period, making.boundaries, options)
         words.append(rule_words(rule_set(making.rules), recognised.kind))
     return Plan(steps, words, [*dict.fromkeys(making.contest for making in made)])
@@ -266,8 +268,15 @@ def _planned(forecasts: Table, answers: Table | None, options: Options) -> Plan:
 
 def _making(part: Part, answers: Table | None, options: Options) -> _Making:
     """Return what the commands of the questions of one kind are made from. Refuses as `plan`, with the kind."""
-    try:
+    with _of_kind(part):
         return _made(part, answers, options)
+
+
+@contextmanager
+def _of_kind(part: Part) -> Iterator[None]:
+    """Name the kind of the questions in what is refused of them, and how to leave them out."""
+    try:
+        yield
     except Refused as refused:
         if not part.kind:
             raise

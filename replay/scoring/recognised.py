@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.values import (
     DAY,
     ID_LENGTH,
@@ -143,7 +144,13 @@ def understand(table: Table, options: Options, *, alone: bool, known: str = "") 
     if known not in {"", kind}:
         needs = {"multiple_choice": "options", "numeric": "quantiles"}
         detail = f"their rows have {needs.get(kind, 'probabilities')}, and no {needs.get(known, 'probabilities alone')}"
-        raise Refused("ambiguous", "kind", known, detail, remedy="say that no column has the kind: --column kind=")
+        remedy = "say that no column has the kind: --column kind="
+        if known == "binary" and shape.wide:
+            detail = (
+                f"the columns {in_list(shape.columns)} may be their options, and none is known as their probability"
+            )
+            remedy = f"name it, --column probability=NAME, or {remedy}"
+        raise Refused("ambiguous", "kind", known, detail, remedy=remedy)
     times = _times(table, roles, options)
     answers_in = answer_row(table, roles) if shape.wide == "questions" else ""
     made_at = read_instant(_instant(options.made_at), "made_at") if options.made_at else read_instant(WITHOUT_TIME)

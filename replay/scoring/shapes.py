@@ -18,6 +18,7 @@ USUAL: dict[str, tuple[str, ...]] = {
         "question_id qid ifp_id market_id contract_id problem_id event_id item_id task_id",
         "question ifp market problem event item task statement claim",
         "question_title question_text q_text title",
+        "match_id game_id fixture_id condition_id market_ticker ticker slug",
         "id",
     ),
     "forecaster": (
@@ -38,14 +39,15 @@ USUAL: dict[str, tuple[str, ...]] = {
     "quantile": ("quantile quantile_level tau",),
     "option": ("option option_name answer_option choice alternative candidate",),
     "probability": (
-        "probability prob p probability_yes prob_yes p_yes forecast_probability predicted_probability forecast_prob",
+        """probability prob p probability_yes prob_yes p_yes forecast_probability predicted_probability forecast_prob
+        predicted_prob prediction_probability binary_prob binary_probability win_prob win_probability""",
         "forecast prediction predicted pred estimate credence confidence yes guess",
         "value",
     ),
     "value": ("value quantile_value forecast_value", "prediction forecast predicted estimate"),
     "outcome": (
         """outcome resolution answer result resolved_to resolved_value resolved_outcome actual truth ground_truth
-        true_value label y_true correct_answer observed observation oracle_value happened came_true""",
+        actual_outcome true_value label y_true correct_answer observed observation oracle_value happened came_true""",
         "y target value",
     ),
     "opens": ("opens opens_at open_time open_date opening_date opened_at date_start",),
@@ -210,7 +212,14 @@ def shape_of(table: Table, roles: Mapping[str, RoleColumns], options: Options, n
     wide = options.wide or _wide(table, roles, numeric)
     needs = {"forecasters": "question", "questions": "forecaster"}.get(wide, "question")
     if needs not in roles:
-        raise unnamed(table, roles, [needs])
+        if needs == "question" or options.wide:
+            raise unnamed(table, roles, [needs])
+        named_each = " ".join(f"--column {name}=NAME" for name in (role, *needed) if name not in roles)
+        remedy = f"of a table with a row for each forecast, name its columns: {named_each}"
+        if not options.forecaster:
+            remedy += "; of one with a column for each question, name the forecasters': --column forecaster=NAME"
+        detail = f"{table.name}: no column is known to have the question or the forecaster"
+        raise Refused("ambiguous", needs, None, detail, remedy=f"{remedy}{listed_columns(table)}")
     levels = _levels(numeric) if wide == "quantiles" else ()
     if wide == "quantiles" and not levels:
         detail = f"the names of the columns {in_list(numeric)} are no levels of quantiles"

@@ -61,6 +61,11 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [],
         {"ada": "0.04", "bo": "0.225"},  # 0.2², (0.6² + 0.3²) / 2
     ),
+    "names of games and of bots": (
+        {"f.csv": "id,match_id,model,win_prob,actual_outcome\n1,final,elo,0.8,1\n2,cup,elo,0.1,0\n"},
+        [],
+        {"elo": "0.025"},
+    ),
     "times of which the last counts": (
         {
             "f.csv": "question,model,timestamp,forecast\n"
@@ -384,6 +389,30 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ],
         ["--column", "probability=Tipp", "--column", "question=Frage", "--column", "outcome=Ergebnis"],
         {"f": "0.01"},
+    ),
+    "columns of games, of which none is known": (
+        {"f.csv": "home,away,chance,chance2,won\nx,y,0.9,0.1,1\n"},
+        [
+            "to have the question or the forecaster; of a table with a row for each forecast, name its columns: ",
+            "--column probability=NAME --column question=NAME --column outcome=NAME; of one with a column for each q",
+        ],
+        ["--column", "probability=chance", "--column", "question=home,away", "--column", "outcome=won"],
+        {"f": "0.01"},
+    ),
+    "a kind, and no known probability": (
+        {"f.csv": "qid,type,model,parsed,ok,outcome\nrain,binary,m1,0.9,1,yes\ncpi,numeric,m1,0.5,1,\n"},
+        ["the columns parsed, ok may be their options", "name it, --column probability=NAME, or say"],
+        ["--column", "probability=parsed", "--kinds", "binary"],
+        {"m1": "0.01"},
+    ),
+    "a winner whom no option names": (
+        {
+            "f.csv": "question,user,option,p\nrain,ada,,0.9\ncup,ada,x,0.4\ncup,ada,y,0.6\n",
+            "a.csv": "question,answer\nrain,Smith\ncup,y\n",
+        },
+        ["binary questions: 'Smith' may be yes", "--kinds multiple_choice,numeric"],
+        ["--kinds", "multiple_choice"],
+        {"ada": "0.16"},
     ),
     "nobody who made two forecasts": (
         {"f.csv": "question,Mitarbeiter,p,outcome\nrain,ada,0.9,1\nrain,bo,0.8,1\n"},
