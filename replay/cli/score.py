@@ -178,7 +178,10 @@ def _in_memory() -> "Iterator[tuple[Ledger, None]]":
 
 def _print(season: "Replay", contests: Sequence[str], view: View) -> None:
     """Print the board of each contest, and say if not everybody forecast the same questions."""
-    several = len(contests) > 1
+    several, opened_ones = len(contests) > 1, season.projections.facts.contests
+    contests = [each for each in contests if each in opened_ones]
+    if not contests:  # refused, as has been said
+        return
     print_board(season, contests, view if view.columns else view._replace(columns=("contest",) * several + SHOWN))
     board = season.table("leaderboard")
     done = {row["completion"] for contest in contests for row in board.only("contest", contest).rows()}

@@ -432,7 +432,7 @@ def _setup(making: _Making) -> Iterator[Fields]:
     if making.first:
         usual = making.options.contest or making.forecasts.table.stem
         name = "contest" if making.contest == usual else f"contest {contest}"
-        yield {"type": "open_contest", "id": name, "where": {"#": "1"}, "fields": opening}
+        yield {"type": "open_contest", "id": name, "fields": opening}  # of every row; those with one id are one command
     for question, key, chosen in _questions(making):
         yield from _opening(making, question, key, chosen)
 
@@ -442,7 +442,7 @@ def _questions(making: _Making) -> Iterator[tuple[Any, str, Fields]]:
     source, forecasts = making.source, making.forecasts
     question, filled = template(source.columns("question")), present(source, ["question"])
     if isinstance(source, Forecasts) and source.shape.wide == "questions":
-        yield "{#column}", "{#column}", {"columns": wide_columns(forecasts), "where": {"#": "1"}}
+        yield "{#column}", "{#column}", {"columns": wide_columns(forecasts)}
     elif isinstance(source, Forecasts) and source.apart and source.shape.wide:
         yield option_question(source), option_question(source), {**filled, **option_columns(source)}
     elif isinstance(source, Answers) and source.named:

@@ -536,6 +536,26 @@ def test_a_row_that_is_refused_is_named_and_the_others_count(tmp_path: Path) -> 
     assert "no forecast is made of 1 row without a number" in found.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("question,user,p,outcome\nhail,ada,0.8,yes,really\nrain,ada,0.8,yes\n", {"ada": "0.04"}),
+        ("Name,Tea?,Late?\nDi,10%\nAda,60%,5%\nAnswer,yes,no\n", {"Ada": "0.08125"}),  # (0.4² + 0.05²) / 2
+        ("#,question,user,p,outcome\n0,hail,ada,0.9,yes\n2,rain,ada,0.8,yes\n", {"ada": "0.025"}),
+    ],
+)
+def test_a_first_row_that_is_refused_loses_no_other(text: str, scores: dict[str, str], tmp_path: Path) -> None:
+    """The contest was opened with the first row alone, and all that was scored was a traceback."""
+    assert scored(tmp_path, {"f.csv": text}, code=FINE if text.startswith("#") else FINDINGS) == scores
+
+
+def test_a_contest_whose_name_is_refused_has_no_board(tmp_path: Path) -> None:
+    """It ended in a traceback."""
+    found = run("score", *written(tmp_path, {"first.csv": FIRST}), "--contest", "a\tb")
+    assert (found.exit_code, found.stdout) == (FINDINGS, "")
+    assert "open_contest: id_not_plain" in found.stderr
+
+
 def test_a_question_that_does_not_count_is_annulled(tmp_path: Path) -> None:
     """An answer such as void or ambiguous takes the question out of all scores."""
     table = "question,user,p,outcome\nrain,ada,0.9,1\nsnow,ada,0.5,Ambiguous\n"
