@@ -8,11 +8,11 @@ no such forecast is decided as it is in a log read alone. Whatever is in doubt i
 alone from its first row, which says where the damage is.
 """
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from os import fspath
 from typing import Any, NamedTuple
 
@@ -50,7 +50,8 @@ from forecast_ledger.replay.reading.log import Cut, Log
 
 MANY = 1 << 18  # rows from which on it is worth starting processes
 LEAST = 1 << 12  # rows from which on it is worth checking columns before each row is read by itself
-PART = 1 << 15  # rows that a process checks at once; a multiple of the rows between two digests of a manifest
+PART = 1 << 15  # rows that are checked together; a multiple of the rows between two digests of a manifest
+_MOST = 32  # parts that a process checks at once, at most: this one has what is found of them
 _TOGETHER = 4  # parts whose commands are decided together: a question then takes its forecasts in fewer pieces
 _LATE = 16  # of so many rows, files are checked before one for each other process: this one still decides then
 SURROUNDINGS = QuestionOpened, OutcomesChanged, ParticipantRenamed, PrizePaid
@@ -131,8 +132,7 @@ def verified_beginning(
     reader, tasks = shared
     try:
         every, last = _submitted(tasks, reader, end, processes, files=files)
-        results = (each or None for each in tasks.results(every) if each is not True)
-        beginning = _joined(source, audit, reader, results)
+        beginning = _joined(source, audit, reader, chain.from_iterable(tasks.results(every)))
         return beginning if beginning is not None and all(tasks.results(last)) else None
     except (*UNFIT, BrokenExecutor, MemoryError):
         return None
@@ -146,18 +146,22 @@ def _submitted(
 ) -> tuple[list[Task], list[Task]]:
     """Let the parts of a log be checked, and its files; return the tasks for parts, and the one that comes last.
 
-    The files of a segment are checked after its last part, while a process has its columns. Those of the last one, or
-    of a database, are checked before some parts for each other process: this one still decides commands then.
+    A process does half of its share of the rest at once, but of one segment: so few read the columns of each. It checks
+    the files of a segment after its last part. Those of the last one, or of a database, are checked before some parts
+    for each other process: this one still decides commands then.
     """
     segments = reader.segments.manifest.segments[:-1] if reader.segments else ()
     ends, every, last = [segment.last for segment in segments], list[Task](), list[Task]()
     late = end - (end - max(ends, default=0)) // _LATE * (processes - 1)
-    due = deque([*ends, late] if files else [])
-    for after, at in pairwise([*range(0, end, PART), end]):
-        every.append(tasks.submit(check_part, after, at))
-        while due and due[0] <= at:
-            due.popleft()
-            (every if due else last).append(tasks.submit(has_no_faults, len(ends) - len(due)))
+    at = number = 0
+    while at < end:
+        left, inside = (-(-(to - at) // PART) for to in (end, [*ends, end][number]))
+        some = min(max(left // (2 * processes), 1), _MOST, inside) if processes > 1 else 1
+        after, at = at, min(at + some * PART, end)
+        before, number = number, bisect_right(ends, at)
+        every.append(tasks.submit(check_parts, after, at, range(before, number) if files else ()))
+        if files and not last and late <= at:
+            last.append(tasks.submit(has_no_faults, len(ends)))
     return every, last
 
 
@@ -284,6 +288,12 @@ def has_no_faults(reader: Reader, number: int) -> bool:
             return True
     except UNFIT:
         return False
+
+
+def check_parts(reader: Reader, after: int, end: int, files: Iterable[int]) -> list[CheckedPart | None]:
+    """Return some parts, as `check_part` does; [None] if the files of these segments have faults."""
+    parts = [check_part(reader, *part) for part in pairwise([*range(after, end, PART), end])]
+    return parts if all(has_no_faults(reader, number) for number in files) else [None]
 
 
 def check_part(reader: Reader, after: int, end: int) -> CheckedPart | None:

@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from functools import cache, partial
@@ -34,7 +34,7 @@ from forecast_ledger.replay.audit import verify
 from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.checking import side_by_side
 from forecast_ledger.replay.checking.checked_parts import CheckedPart, Reader
-from forecast_ledger.replay.checking.side_by_side import Beginning, check_part
+from forecast_ledger.replay.checking.side_by_side import Beginning, check_part, check_parts
 from forecast_ledger.replay.engines import pool, shared_tasks
 from forecast_ledger.replay.files import restore as restoring
 from forecast_ledger.replay.files.manifest import Manifest
@@ -537,7 +537,7 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     context = forking("forecast_ledger.replay.checking.side_by_side")
     monkeypatch.setattr(shared_tasks.Task, "do", lambda *_: None)  # this one leaves all parts to them
     monkeypatch.setattr(side_by_side, "start", partial(pool.start, context=context))
-    monkeypatch.setattr(side_by_side, "check_part", killed_at_the_third_part)
+    monkeypatch.setattr(side_by_side, "check_parts", killed_at_the_third_part)
     path = written(tmp_path / "log.db", FORECASTS)
     assert same(path)
     edit(path, said_otherwise, 20)
@@ -545,11 +545,11 @@ def test_a_process_that_is_killed_leaves_the_log_to_this_one(
     assert begun == [None, None]
 
 
-def killed_at_the_third_part(reader: Reader, after: int, end: int) -> CheckedPart | None:
+def killed_at_the_third_part(reader: Reader, after: int, end: int, files: Sequence[int]) -> list[CheckedPart | None]:
     """Check a part, in a process that something ends at once."""
     if after >= 14:  # parts of seven rows
         os._exit(9)
-    return check_part(reader, after, end)
+    return check_parts(reader, after, end, files)
 
 
 class Lazy(Alone):
@@ -616,6 +616,43 @@ def test_files_are_checked_while_this_process_decides_the_last_commands(
     path = written(tmp_path / "log.db", FORECASTS)
     assert same(in_segments(path, tmp_path / "s", rows) if rows else path)
     assert checked == order
+    assert None not in begun
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        ((2, 0), [(end, list[int]()) for end in (6, 11, 14, 17, 19, *range(20, 27))]),
+        ((3, 0), [(end, list[int]()) for end in (4, 7, 10, 12, 14, 16, *range(17, 27))]),
+        ((2, 13), [(end, [0] * (end == 13)) for end in (4, 8, 12, 13, 16, 18, 20, *range(21, 27))]),
+        ((1, 13), [(end, [0] * (end == 13)) for end in range(1, 27)]),
+    ],
+)
+def test_a_process_checks_many_parts_at_first(
+    of: tuple[int, int],
+    expected: list[tuple[int, list[int]]],
+    tmp_path: Path,
+    begun: list[Beginning | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half of its share of the rest, of rows that are a part each, and no more than four, of a segment.
+
+    of: how many processors, and rows of a segment; 0 for a database. expected: where each task ends, and the segments
+    whose files are checked then.
+    """
+    (processors, rows), found = of, list[tuple[int, list[int]]]()
+
+    def noted(reader: Reader, after: int, end: int, files: Sequence[int]) -> list[CheckedPart | None]:
+        found.append((end, [*files]))
+        return check_parts(reader, after, end, files)
+
+    monkeypatch.setattr(side_by_side, "processors", lambda: processors)
+    monkeypatch.setattr(side_by_side, "PART", 1)
+    monkeypatch.setattr(side_by_side, "_MOST", 4 if rows else 32)
+    monkeypatch.setattr(side_by_side, "check_parts", noted)
+    path = written(tmp_path / "log.db", FORECASTS)
+    assert same(in_segments(path, tmp_path / "s", rows) if rows else path)
+    assert found == expected
     assert None not in begun
 
 
