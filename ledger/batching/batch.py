@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -39,6 +40,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Quote, RecordDecis
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, ForecastMade, RefusedQuote
 from forecast_ledger.ledger.model.log import Checkpoint, ForecastFields, NewRows, Recorded
 from forecast_ledger.ledger.model.provenance import Provenance, provenance_of
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts
 
 _ROWS = frozenset({tuple, list})
 _READ_AS_DECIMALS = frozenset({float, str})
@@ -211,6 +215,7 @@ class Batch:
         self._new: list[str] = []  # ids of the commands that the batch has added to the recent ones
         self._hashed: HashedIds | None = None  # the ids of the commands, if all are quick forecasts, and many
         self._is_whole = False  # whether these commands are all recorded, by one run of rows
+        self._sent: SentForecasts | None = None  # the forecasts of `record_sent`
 
     def receipts(self, known: Sequence[tuple[str, str | Refused]]) -> list[Receipt | Refused] | None:
         """Return the receipts of commands that are all recorded; None if one is not, or has other content.
@@ -273,6 +278,10 @@ class Batch:
             import numpy as np  # noqa: PLC0415 - short logs do without
 
             self.commands.add(self._hashed, np.arange(self.head.position + 1, self.position + 1, dtype=np.uint64))
+        if self._sent is not None:
+            from forecast_ledger.ledger.batching.sent_forecasts import late_forecasts  # noqa: PLC0415 - as above
+
+            late_forecasts(self.state).add(self._sent)
         self.commands.settle()
 
     def pages(self) -> list[list[bytes]]:
@@ -426,11 +435,7 @@ class Batch:
         new_ids, new = ids[begin:end], quick.part(begin, end)
         numbers = {at - begin: each for at, each in recorded_numbers.items()} if begin else recorded_numbers
         events = log.with_numbers(new.event, numbers) if numbers else new.event
-        commands, before = zip(new.id, new.fingerprint, strict=True), Checkpoint(self.position, self.digest)
-        sealing = log.seal_texts(before, self.recorded_at, commands, events)
-        first = next(sealing)
-        log.read_back(first, self.position + 1)
-        rows: Iterable[str] = chain([first], self._sealed(sealing))
+        rows = self._sealed(zip(log.command_texts(new.id, new.fingerprint), events, strict=True))
         span = range(self.position + 1, self.position + len(new_ids) + 1)
         fields = ForecastFields(
             recorded_at=self.recorded_at,
@@ -442,7 +447,8 @@ class Batch:
             units=new.units,
             measured=numbers,
         )
-        self.rows.append(NewRows(self.position + 1, _FORECAST, rows if end is None else [*rows], fields))
+        made: Iterable[str] = rows if end is None else [*rows]
+        self.rows.append(NewRows(self.position + 1, _FORECAST, made, lambda: fields, len(span)))
         self.position += len(span)
         self._is_whole = len(span) == len(ids)
         if self._hashed is None or not self._is_whole:
@@ -452,9 +458,34 @@ class Batch:
         outcomes += map(Receipt, new_ids, span, span)
         return end
 
-    def _sealed(self, rows: Generator[str, None, str]) -> Iterator[str]:
-        """Yield rows that are made one by one while they are recorded: they are then still in a processor's caches."""
+    def _sealed(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Return the next rows, which are made one by one while they are recorded: they are then still in a processor's
+        caches. The first is read back.
+        """
+        sealing = log.seal_texts(Checkpoint(self.position, self.digest), self.recorded_at, texts)
+        first = next(sealing)
+        log.read_back(first, self.position + 1)
+        return chain([first], self._to_end(sealing))
+
+    def _to_end(self, rows: Generator[str, None, str]) -> Iterator[str]:
         self.digest = yield from rows
+
+    def record_sent(self, sent: "SentForecasts") -> bool:
+        """Record all of some forecasts, if it is certain that each is new and accepted; return whether it is.
+
+        What stands is changed by `settle`.
+        """
+        commands = self.commands
+        if self._claims != FREE or not commands.are_many(sent.size) or not sent.are_accepted(self.state):
+            return False
+        hashed = commands.hashed_codes((), [sent.ids])
+        if commands.may_have(hashed.hashes) or not hashed.are_distinct():
+            return False
+        fields = partial(sent.fields, self.recorded_at)
+        self.rows.append(NewRows(self.position + 1, _FORECAST, self._sealed(sent.texts()), fields, sent.size))
+        self.position += sent.size
+        self._hashed, self._is_whole, self._sent = hashed, True, sent
+        return True
 
     def _accept_quick(
         self, quick: QuickForecasts, remaining: _Remaining, begin: int, numbers: dict[int, tuple[str, Sequence[int]]]

@@ -6,7 +6,6 @@ unusual. The texts come from `canonical` and `log`, where those of the long way 
 """
 
 import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -17,7 +16,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import msgspec
-from msgspec import Struct, json, msgpack
+from msgspec import Struct, json
 
 from forecast_ledger.ledger.batching.chances import Chances, read_chances
 from forecast_ledger.ledger.batching.measures import Measures, read_measures
@@ -233,10 +232,8 @@ _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
 _NUMBERS = ("probability", "probabilities", "cdf", "quantiles", "samples")
 _HEIGHTS = len(str(values.CUMULATIVE)) - 1  # decimals of a cdf in the log
-_encode, _unpacked = msgpack.Encoder().encode, msgpack.Decoder(list[Any]).decode
 _AT_ONCE = 192  # forecasts of several numbers; the numbers of more leave the caches of a processor
 _MANY = 64  # instants or probabilities are worth the import of NumPy
-_MOST_NAMES = 2**16  # of questions and participants that are kept from block to block
 
 
 def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> QuickForecasts:
@@ -254,44 +251,6 @@ def read_quick_forecasts(ids: Sequence[str], commands: Sequence[AnyCommand]) -> 
             for index, value in zip(indices, part, strict=True):
                 column[index] = value  # type: ignore[index]
     return forecasts
-
-
-def pack(commands: ForecastColumns) -> bytes | None:
-    """Return forecasts as bytes, with the texts of their rows; None if one of them may have a fault.
-
-    >>> columns = {"id": ["f1"], "at": ["2026-03-02T00:00:00Z"], "question": ["rain"], "participant": ["ada"]}
-    >>> commands = ForecastColumns(**columns, probability=[Decimal("0.70")])
-    >>> sent = pack(commands)
-    >>> sent is None, unpack(sent, {}, lambda: commands).quick.event
-    (False, ['{"type":"forecast_made.v1",...)
-    """
-    quick = read_quick_forecasts(commands.ids, commands)
-    if None in quick.at:
-        return None
-    names = dict.fromkeys(chain(quick.question, quick.participant))
-    code_of = dict(zip(names, range(len(names)), strict=True)).__getitem__
-    questions, participants = [*map(code_of, quick.question)], [*map(code_of, quick.participant)]
-    ids = None if quick.id is commands.ids else quick.id
-    units = array("q", quick.units).tobytes()
-    return _encode(
-        (commands.ids, [*names], questions, participants, quick.at, ids, quick.fingerprint, quick.event, units)
-    )
-
-
-def unpack(sent: bytes, names: dict[str, str], read: Callable[[], ForecastColumns]) -> ForecastColumns:
-    """Return the forecasts that `pack` was given, in a process that trusts the one that packed them.
-
-    names: those of blocks before, to which it adds; a name is then one object, which is found faster and takes memory
-    once. read: reads the forecasts again.
-    """
-    ids, block_names, questions, participants, at, written, fingerprints, events, units = _unpacked(sent)
-    if len(names) > _MOST_NAMES:
-        names.clear()
-    name_of = [names.setdefault(name, name) for name in block_names].__getitem__
-    names_of = [*map(name_of, questions)], [*map(name_of, participants)]
-    texts = ids if written is None else written, fingerprints, events
-    quick = QuickForecasts(at, *names_of, *texts, memoryview(units).cast("q"), [None] * len(ids))
-    return ForecastColumns.of_quick(ids, quick, read)
 
 
 def _form(command: Any) -> str:

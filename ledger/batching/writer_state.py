@@ -159,6 +159,15 @@ class CommandIndex:
                 candidates += [(position, command_id) for position in positions[begins[index] : end].tolist()]
         return dict(_read_commands(sorted(candidates), read))
 
+    def may_have(self, hashes: "np.ndarray") -> bool:
+        """Return whether one of these hashes, in increasing order, is that of a command which is recorded."""
+        import numpy as np  # noqa: PLC0415 - short logs do without
+
+        runs = [run for run, _ in self.runs]
+        if self.recent:
+            runs.append(self.hashed([*self.recent]).hashes)
+        return any((run[np.minimum(np.searchsorted(run, hashes), len(run) - 1)] == hashes).any() for run in runs)
+
     def _places(self, ids: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Yield the log positions at which each of a few ids may be, one by one: NumPy's calls are for many."""
         import numpy as np  # noqa: PLC0415 - short logs do without

@@ -188,6 +188,13 @@ def instants(standing: Standing) -> tuple[int, int]:
     return (standing, NEVER) if isinstance(standing, int) else standing
 
 
+class LateForecasts(Protocol):
+    """Forecasts that stand, and are not yet in `State.standing`."""
+
+    def stand(self, standing: "dict[str, StandingOf | Unloaded]") -> None:
+        """Add them to what stands on each question."""
+
+
 class Unloaded(Protocol):
     """The forecasts that stand on a resolved or annulled question, which are not in memory."""
 
@@ -212,10 +219,11 @@ class State:
     as unreadable, because earlier versions did not read such replies.
     unload: moves the forecasts that stand on a resolved or annulled question out of memory; no command needs them
     before the resolution is revoked.
+    late: forecasts that stand too; they are added to `standing` when somebody reads that.
     """
 
     questions: dict[str, QuestionState]
-    standing: dict[str, StandingOf | Unloaded]  # by question; see `standing_on`
+    at_once: dict[str, StandingOf | Unloaded]  # by question, without those that are late; see `standing`
     contests: dict[str, ContestState]
     entries: dict[tuple[str, str], EntryState]  # by contest and question
     paid: dict[tuple[str, str], int]  # prizes by contest and winner, 1e-6
@@ -244,6 +252,15 @@ class State:
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
         self.unload: Callable[[StandingOf], StandingOf | Unloaded] = keep_loaded
+        self.late: LateForecasts | None = None
+
+    @property
+    def standing(self) -> dict[str, StandingOf | Unloaded]:
+        """What stands, by question; see `standing_on`."""
+        if self.late is not None:
+            late, self.late = self.late, None
+            late.stand(self.at_once)
+        return self.at_once
 
     def question(self, name: str) -> QuestionState:
         """Return the question of this id. Refuses: unknown_question."""

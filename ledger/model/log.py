@@ -9,7 +9,7 @@ bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
 from binascii import hexlify
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from hashlib import sha256
 from typing import Annotated, Any, AnyStr, NamedTuple, cast
 
@@ -129,19 +129,21 @@ class ForecastFields(NamedTuple):
 class NewRows(NamedTuple):
     """Consecutive rows to append, whose events are of one type.
 
-    first: the log position of the first one. rows: their texts, or their bytes in UTF-8. fields: what the rows were
-    made of, if they are forecasts that were made together; these may be made while they are read, once, to the end.
+    first: the log position of the first one. rows: their texts, or their bytes in UTF-8. fields: returns what the rows
+    were made of, if they are forecasts that were made together; so many rows may be made while they are read, once, to
+    the end.
     """
 
     first: int
     type: str
     rows: Iterable[str | bytes]
-    fields: ForecastFields | None = None
+    fields: Callable[[], ForecastFields] | None = None
+    made: int = 0
 
     @property
     def size(self) -> int:
         """The number of rows."""
-        return len(cast("Sized", self.rows)) if self.fields is None else len(self.fields.at)
+        return len(cast("Sized", self.rows)) if self.fields is None else self.made
 
     @property
     def last(self) -> int:
@@ -237,17 +239,30 @@ def stamped(event: str, recorded_at: int) -> str:
     return event.replace(f"{_AT}null", f"{_AT}{recorded_at}", 1)
 
 
-def seal_texts(
-    after: Checkpoint, recorded_at: int, commands: Iterable[tuple[str, str]], events: Iterable[str]
-) -> Generator[str, None, str]:
+def command_texts(ids: Iterable[str], fingerprints: Iterable[str]) -> list[str]:
+    """Return the texts of commands in rows. ids: as JSON without quotation marks; `id_and_fingerprint` takes one apart.
+
+    >>> command_texts(["f1"], ["89ab"])
+    ['f1","command":"89ab']
+    """
+    return [f'{ident}"{_COMMAND}{command}' for ident, command in zip(ids, fingerprints, strict=True)]
+
+
+def id_and_fingerprint(command: str) -> tuple[str, str]:
+    """Return the id, as JSON without quotation marks, and the fingerprint of a text of `command_texts`."""
+    ident, _, command = command.rpartition(f'"{_COMMAND}')
+    return ident, command
+
+
+def seal_texts(after: Checkpoint, recorded_at: int, texts: Iterable[tuple[str, str]]) -> Generator[str, None, str]:
     """Yield the rows that `seal` returns, and return the last digest.
 
-    They are made from the texts of their events. after: the checkpoint before the first row. commands: the id of each,
-    as JSON without its quotation marks, and the fingerprint of its content.
+    after: the checkpoint before the first row. texts: of each row, that of its command, as `command_texts` returns it,
+    and that of its event.
     """
     digest, at = after.digest, f'{_RECORDED_AT}{recorded_at}{NORMAL}{_COMMAND_ID}"'
-    for position, ((ident, command), event) in enumerate(zip(commands, events, strict=True), after.position + 1):
-        body = f'{_POSITION}{position}{at}{ident}"{_COMMAND}{command}{_PREVIOUS}{digest}{EVENT}{event}'
+    for position, (command, event) in enumerate(texts, after.position + 1):
+        body = f"{_POSITION}{position}{at}{command}{_PREVIOUS}{digest}{EVENT}{event}"
         digest = sha256(body.encode()).hexdigest()  # as in `with_digest`, without its calls
         yield f"{body}{_DIGEST}{digest}{_END}"
     return digest

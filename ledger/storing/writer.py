@@ -27,6 +27,7 @@ from forecast_ledger.ledger.storing.database import TimeLimits
 from forecast_ledger.ledger.storing.groups import Groups
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts
     from forecast_ledger.ledger.segments.segment_manifest import SegmentManifest
     from forecast_ledger.ledger.storing.sealed_log import SealedLog
     from forecast_ledger.ledger.storing.stored_log import StoredLog, Turn
@@ -183,11 +184,31 @@ class Ledger:
                 raise ValueError(f"recorded_at has {len(times):,} times, for {len(commands):,} commands")
             requests = Requests(commands)
         outcomes = self._handle(requests, atomic=atomic, times=times)
+        self._report(outcomes, begun)
+        return outcomes
+
+    def _report(self, outcomes: Sequence[Receipt | Refused], begun: int) -> None:
+        """Write a log record of a batch."""
         fields = partial(instrumentation.batch_fields, self._store.name, self._known.head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         if (on_metric := self._store.on_metric) is not None:
             instrumentation.measure_batch(on_metric, self._store.name, outcomes, begun)
-        return outcomes
+
+    def record_sent(self, sent: "SentForecasts") -> bool:
+        """Record forecasts in one transaction, if it is certain that each is new and accepted; return whether it is.
+
+        If not, `handle_many` decides them. Raises what that raises.
+        """
+        begun = instrumentation.now_ns()
+
+        def record() -> bool:
+            earlier = Batch(self._known, self._store.read, self._known.recorded_at).receipts([sent.first()])
+            return not earlier and self._record(lambda batch: batch.record_sent(sent), {}, None)
+
+        if not self._alone(record):
+            return False
+        self._report([Receipt("", 0, 0)] * sent.size, begun)
+        return True
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
         """Return the recorded events after a log position, page by page. Raises Unavailable, Corrupt.
@@ -306,9 +327,20 @@ class Ledger:
         if recorded is not None:  # then there is no need to wait for a turn
             self._store.check_there()
             return recorded
+        outcomes = self._record(lambda batch: batch.decide_all(requests, atomic=atomic), prizes, times)
+        has_refused = Refused in {*map(type, outcomes)}
+        for index, outcome in enumerate(outcomes if has_refused else ()):
+            if type(outcome) is Refused:
+                outcome.pointer = pointer_in(requests[index].command, outcome.field, outcome.value)
+        return outcomes
+
+    def _record(
+        self, decide: Callable[[Batch], _T], prizes: Mapping[str, Mapping[str, int]], times: Sequence[int] | None
+    ) -> _T:
+        """Decide and record a batch; return what `decide` returns, which adds rows to it. prizes: see `_in_turn`."""
         for _ in range(MAX_TRIES):
             try:
-                batch, outcomes = self._in_turn(requests, prizes, atomic=atomic, times=times)
+                batch, decided = self._in_turn(decide, prizes, times)
             except database.TakenError:
                 instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
                 continue
@@ -318,11 +350,7 @@ class Ledger:
             batch.settle()
             for subscription in self._subscriptions.copy() if batch.rows else ():  # as a tuple, it may change meanwhile
                 subscription.wake()
-            has_refused = Refused in {*map(type, outcomes)}
-            for index, outcome in enumerate(outcomes if has_refused else ()):
-                if type(outcome) is Refused:
-                    outcome.pointer = pointer_in(requests[index].command, outcome.field, outcome.value)
-            return outcomes
+            return decided
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
     def _due(self, requests: Requests) -> tuple[list[str], int]:
@@ -362,13 +390,8 @@ class Ledger:
             }
 
     def _in_turn(
-        self,
-        requests: Requests,
-        prizes: Mapping[str, Mapping[str, int]],
-        *,
-        atomic: bool,
-        times: Sequence[int] | None,
-    ) -> tuple[Batch, list[Receipt | Refused]]:
+        self, decide: Callable[[Batch], _T], prizes: Mapping[str, Mapping[str, int]], times: Sequence[int] | None
+    ) -> tuple[Batch, _T]:
         """Decide and record in a turn. Raises TakenError (another writer did not take a turn), NewerVersion.
 
         prizes: of finalized contests, by contest. After any error, the state is restored;
@@ -382,7 +405,7 @@ class Ledger:
                 self._known.state.prizes = (
                     partial(_board_prizes, self._prizes, prizes, turn, batch) if self._prizes else None
                 )
-                outcomes = batch.decide_all(requests, atomic=atomic)
+                decided = decide(batch)
                 if batch.rows:
                     turn.append(batch.rows)
         except BaseException:
@@ -391,7 +414,7 @@ class Ledger:
             raise
         finally:
             self._known.state.prizes = None
-        return batch, outcomes
+        return batch, decided
 
     def _now(self) -> int:
         """Return the time by the clock. Raises Unavailable: the clock returned no count of µs, or one of no year."""

@@ -27,6 +27,7 @@ from forecast_ledger.replay.writing.command_lines import (
     CommandBlocks,
     LineBlocks,
     Lines,
+    ReadAhead,
     read_lines,
     reading_ahead,
     size_of,
@@ -167,10 +168,16 @@ def append_blocks(
     """
     size = FIRST_BATCH
     while lines := reading.take(size):
-        commands = reading.read(lines)
-        batch = [*reading.again(lines)] if commands is None else []
+        sent, batch = reading.sent() if isinstance(reading, ReadAhead) else None, list[ReadCommand]()
         begun = time.thread_time()  # as in `append_batches`
-        handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
+        if sent is not None and ledger.record_sent(sent):
+            counts["accepted"] += sent.size
+            commands, handled = None, list[Receipt | Refused]()
+        else:
+            commands = reading.read(lines)
+            batch = [*reading.again(lines)] if commands is None else []
+            begun = time.thread_time()
+            handled = _append_batch(ledger, batch, atomic=False) if commands is None else ledger.handle_many(commands)
         size = _next_size(len(lines), time.thread_time() - begun)
         noted = range(len(handled)) if commands is None else _noted(commands)
         others = [outcome for number, outcome in enumerate(handled) if number not in noted] if noted else handled

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from io import BytesIO
-from typing import IO, Generic, Protocol, TypeVar, cast, get_args
+from typing import IO, TYPE_CHECKING, Generic, Protocol, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import structs
 
-from forecast_ledger.ledger.batching.forecasts import ForecastColumns, pack, unpack
+from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.forecasts import read_lines as read_forecast_lines
 from forecast_ledger.ledger.core import gc_pause
 from forecast_ledger.ledger.core.errors import Refused
@@ -21,6 +21,9 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read_line
 from forecast_ledger.ledger.model.input_locations import InputLocation, ReadCommand
 from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts
 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
 BLOCK_BYTES = 16 * 2**20  # a block of lines has at most this size
@@ -268,10 +271,9 @@ class ReadAhead(Generic[Block]):
 
     def __init__(self, blocks: SentBlocks[Block]) -> None:
         self._blocks, self._done, self._is_alone = blocks, 0, False
-        self._names: dict[str, str] = {}  # of questions and participants
         self._pool: Pool | None = None
-        self._newest: Future[bytes | None] | None = None  # of the newest block that `take` has returned
-        self._ahead: deque[tuple[Block, Future[bytes | None] | None]] = deque()  # the blocks after that
+        self._newest: Future[SentForecasts | None] | None = None  # of the newest block that `take` has returned
+        self._ahead: deque[tuple[Block, Future[SentForecasts | None] | None]] = deque()  # the blocks after that
 
     @property
     def number(self) -> int:
@@ -286,7 +288,7 @@ class ReadAhead(Generic[Block]):
                 self._ahead.append((following, self._sent(self._pool, following)))
         return block
 
-    def _sent(self, pool: Pool, block: Block) -> Future[bytes | None] | None:
+    def _sent(self, pool: Pool, block: Block) -> "Future[SentForecasts | None] | None":
         """Send a block; None if there is nobody to read it."""
         try:
             return pool.submit(_read, self._blocks.send(block))
@@ -296,14 +298,18 @@ class ReadAhead(Generic[Block]):
 
     def read(self, block: Block) -> Sequence[AnyCommand] | None:
         """Return the command of every line or row; None if one may not be a command."""
-        try:
-            sent = self._newest.result() if self._newest is not None else None
-        except BrokenExecutor:
-            self._give_up()
-            sent = None
+        sent = self.sent()
         if sent is None:
             return self._blocks.read(block)
-        return unpack(sent, self._names, lambda: cast("ForecastColumns", self._blocks.read(block)))
+        return sent.forecasts(lambda: cast("ForecastColumns", self._blocks.read(block)))
+
+    def sent(self) -> "SentForecasts | None":
+        """Return the forecasts of the newest block, if the other process has read it."""
+        try:
+            return None if self._newest is None else self._newest.result()
+        except BrokenExecutor:
+            self._give_up()
+            return None
 
     def again(self, block: Block) -> Iterator[ReadCommand]:
         """Return the command or the refusal of each; what it reads beyond the block is of the next one."""
@@ -381,11 +387,15 @@ _readers: list[Reader] = []  # of the other process
 
 def _begin(reader: Reader) -> None:
     """Prepare the other process."""
+    import forecast_ledger.ledger.batching.sent_forecasts  # noqa: F401, PLC0415 - it imports NumPy, so short files do without
+
     _readers.append(reader)
 
 
-def _read(sent: bytes) -> bytes | None:
+def _read(sent: bytes) -> "SentForecasts | None":
     """Return the forecasts of a block; None if one of its lines or rows is anything else, or may have a fault."""
+    from forecast_ledger.ledger.batching.sent_forecasts import pack  # noqa: PLC0415 - as above
+
     with gc_pause.paused():
         commands = _readers[0](sent)
         return None if commands is None else pack(commands)

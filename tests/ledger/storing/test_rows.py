@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -160,9 +161,9 @@ def test_rows_are_made_while_they_are_recorded(stored: Rows) -> None:
 
     for first, count in ((6, 256), (262, 3)):
         none = [""] * count
-        fields = ForecastFields(0, none, none, [0] * count, none, none, [0] * count, {})
+        fields = partial(ForecastFields, 0, none, none, [0] * count, none, none, [0] * count, {})
         with stored.turn() as turn:
-            turn.insert([NewRows(first, "made.v1", made(count), fields)])
+            turn.insert([NewRows(first, "made.v1", made(count), fields, count)])
     assert ended == [256, 3]
     assert [row for _, row in stored.select(5, 999)] == [b"%d" % number for number in [*range(256), *range(3)]]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from forecast_ledger.ledger.batching import writer_state
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.engines import pool
@@ -63,6 +64,8 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[Here]:
     monkeypatch.setattr(command_lines, "LONGEST_LINE", LONG)
     monkeypatch.setattr(command_lines, "READ_BYTES", 61)
     monkeypatch.setattr(command_lines, "WORTH", 1)
+    monkeypatch.setattr(writer_state, "RECENT", 2)  # so that a block is of many commands
+    monkeypatch.setattr(writer_state, "FEW", 1)
     started: list[Here] = []
 
     def start(*given: Any) -> Here:
@@ -133,16 +136,16 @@ def test_another_process_reads_most_of_a_long_file(
                 others[:] = [child.pid or 0 for child in self._pool.children]
             return super().take(count)
 
-        def read(self, block: Any) -> Any:
-            commands = super().read(block)
-            there.append(getattr(commands, "quick", None) is not None)
-            return commands
+        def sent(self) -> Any:
+            found = super().sent()
+            there.append(found is not None)
+            return found
 
     there: list[bool] = []
     file, (one, two) = b"\n".join(good_lines(20 * SMALL)), two_ledgers
     ahead = Watched(LineBlocks(BytesIO(file)))
     assert sent(one, file, tmp_path, lambda _: ahead) == sent(two, file, tmp_path)
-    assert there == [False] * 2 + [True] * 19
+    assert there == [False] * 4 + [True] * 19  # twice of a block that is read here
     ahead.close()
     assert not Path(f"/proc/{others[0]}").exists() or sys.platform != "linux"
 

@@ -1,0 +1,193 @@
+"""Forecasts of a probability that another process has read, as columns, for the process that records them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.batching.forecasts import (
+    ForecastColumns,
+    QuickForecasts,
+    read_quick_forecasts,
+)
+from forecast_ledger.ledger.batching.writer_state import codes
+from forecast_ledger.ledger.core.values import FIRST_INSTANT
+from forecast_ledger.ledger.deciding.questions import unsettled_question
+from forecast_ledger.ledger.deciding.state import StandingOf, State, Unloaded, instants
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import ForecastFields
+
+_AT_ONCE = 128  # rows whose texts are sent as one, and taken apart while they are recorded
+
+
+class SentForecasts(NamedTuple):
+    """Forecasts of a probability without a fault, with the texts of their rows.
+
+    questions, participants: ids by code. question, participant: codes. at: µs; UNSTAMPED of all if they have none.
+    units: the probability of yes, 1e-9. ids: the characters of the ids of commands, shape (n, characters). spans: the
+    first and the last instant on each question, by code; none if one is before the one before it. lines: of each
+    _AT_ONCE rows, two lines a row, the text of its command and that of its event.
+    """
+
+    questions: Sequence[str]
+    participants: Sequence[str]
+    question: Any
+    participant: Any
+    at: Any
+    units: Any
+    ids: Any
+    spans: Sequence[tuple[int, int]]
+    lines: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        """The number of forecasts."""
+        return len(self.at)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the texts of each row, as `log.seal_texts` takes them."""
+        for each in self.lines:
+            texts = iter(each.split("\n"))
+            yield from zip(texts, texts, strict=True)
+
+    def first(self) -> tuple[str, str]:
+        """Return the id and the fingerprint of the first command."""
+        return self._ids(1)[0], log.id_and_fingerprint(next(self.texts())[0])[1]
+
+    def fields(self, recorded_at: int) -> ForecastFields:
+        """Return the fields of their rows. recorded_at: µs."""
+        quick = self._quick()
+        of = quick.fingerprint, self.at.tolist(), quick.question, quick.participant, self.units.tolist()
+        return ForecastFields(recorded_at, self._ids(), *of, {})
+
+    def forecasts(self, read: Callable[[], ForecastColumns]) -> ForecastColumns:
+        """Return them as any other forecasts. read: reads them again."""
+        return ForecastColumns.of_quick(self._ids(), self._quick(), read)
+
+    def _ids(self, most: int | None = None) -> list[str]:
+        wide = np.ascontiguousarray(self.ids[:most], np.uint32)
+        return [] if not len(wide) else wide.view(f"U{wide.shape[1]}")[:, 0].tolist()
+
+    def _quick(self) -> QuickForecasts:
+        commands, events = zip(*self.texts(), strict=True)
+        ids, fingerprints = zip(*map(log.id_and_fingerprint, commands), strict=True)
+        questions, participants = (
+            [*map(names.__getitem__, codes.tolist())]
+            for names, codes in ((self.questions, self.question), (self.participants, self.participant))
+        )
+        texts, none = (ids, fingerprints, events), [None] * self.size
+        return QuickForecasts(self.at.tolist(), questions, participants, *texts, self.units.tolist(), none)
+
+    def are_accepted(self, state: State) -> bool:
+        """Return whether it is certain that none is refused, if all are new."""
+        if not self.spans or not state.several_ids().isdisjoint(self.participants):
+            return False
+        late = late_forecasts(state)
+        for name, (first, last) in zip(self.questions, self.spans, strict=True):
+            question = unsettled_question(name, state)
+            if (
+                question is None or question.kind != "binary" or last >= question.closed_at or first < late.last(name)
+            ):  # or is UNSTAMPED
+                return False
+        return True
+
+
+def pack(commands: ForecastColumns) -> SentForecasts | None:
+    r"""Return forecasts with the texts of their rows; None if one of them may have a fault.
+
+    >>> columns = {"id": ["f1"], "at": ["2026-03-02T00:00:00Z"], "question": ["rain"], "participant": ["ada"]}
+    >>> pack(ForecastColumns(**columns, probability=["0.70"])).lines
+    ['f1","command":"...\n{"type":"forecast_made.v1",...}']
+    """
+    quick = read_quick_forecasts(commands.ids, commands)
+    if None in quick.at or not commands.ids:
+        return None
+    ids, at = codes(commands.ids), np.array(quick.at, np.int64)
+    (questions, question), (participants, participant) = _coded(quick.question), _coded(quick.participant)
+    texts = [
+        f"{command}\n{event}"
+        for command, event in zip(log.command_texts(quick.id, quick.fingerprint), quick.event, strict=True)
+    ]
+    return SentForecasts(
+        questions=questions,
+        participants=participants,
+        question=question,
+        participant=participant,
+        at=at,
+        units=np.array(quick.units, np.int64),
+        ids=ids.astype(np.uint8) if int(ids.max()) < 2**8 else ids,
+        spans=_spans(question, at),
+        lines=["\n".join(texts[begin : begin + _AT_ONCE]) for begin in range(0, len(texts), _AT_ONCE)],
+    )
+
+
+def _coded(names: Sequence[str]) -> tuple[list[str], Any]:
+    """Return the different names, and the code of each name."""
+    code_of = dict(zip(different := [*dict.fromkeys(names)], range(len(different)), strict=True))
+    return different, np.fromiter(map(code_of.__getitem__, names), _least_type(len(different)), len(names))
+
+
+def _least_type(count: int) -> Any:
+    """Return a type of so many codes; those of 16 bits are sorted much faster."""
+    return np.uint16 if count <= 2**16 else np.uint32
+
+
+def _spans(question: Any, at: Any) -> list[tuple[int, int]]:
+    order = np.argsort(question, kind="stable")
+    question, at = question[order], at[order]
+    is_next = question[1:] == question[:-1]
+    if (is_next & (at[1:] < at[:-1])).any():
+        return []
+    ends = np.flatnonzero(~is_next)
+    return [*zip(at[[0, *(ends + 1)]].tolist(), at[[*ends, -1]].tolist(), strict=True)]
+
+
+class ColumnsThatStand:
+    """Forecasts that stand, as columns. To find each among those before it would take as long as to record it."""
+
+    def __init__(self, standing: dict[str, StandingOf | Unloaded]) -> None:
+        """standing: what stood before, which is not changed until `stand` is called."""
+        self._before, self._lasts = standing, dict[str, int]()
+        self._questions, self._participants = dict[str, int](), dict[str, int]()
+        self._columns = list[tuple[Any, Any, Any]]()
+
+    def last(self, question: str) -> int:
+        """Return the last instant at which a forecast that stands on a question was made, µs."""
+        if (last := self._lasts.get(question)) is None:
+            before = self._before[question]
+            standing = before if isinstance(before, dict) else before.load()
+            last = max((instants(each)[0] for each in standing.values()), default=FIRST_INSTANT)
+            self._lasts[question] = last
+        return last
+
+    def add(self, sent: SentForecasts) -> None:
+        """Add forecasts that follow."""
+        self._lasts.update(zip(sent.questions, (last for _, last in sent.spans), strict=True))
+        question, participant = (
+            np.array([code_of.setdefault(name, len(code_of)) for name in names], np.uint32)[of]
+            for code_of, names, of in (
+                (self._questions, sent.questions, sent.question),
+                (self._participants, sent.participants, sent.participant),
+            )
+        )
+        self._columns.append((question, participant, sent.at))
+
+    def stand(self, standing: dict[str, StandingOf | Unloaded]) -> None:
+        """See `LateForecasts`."""
+        if not self._columns:
+            return
+        question, participant, at = (np.concatenate(column) for column in zip(*self._columns, strict=True))
+        order = np.argsort(question.astype(_least_type(len(self._questions))), kind="stable")
+        participant, at, names = participant[order], at[order], [*self._participants]
+        ends = np.cumsum(np.bincount(question)).tolist()
+        for name, begin, end in zip(self._questions, [0, *ends], ends, strict=False):
+            before = standing[name]
+            on = standing[name] = before if isinstance(before, dict) else before.load()
+            on.update(zip(map(names.__getitem__, participant[begin:end].tolist()), at[begin:end].tolist(), strict=True))
+
+
+def late_forecasts(state: State) -> ColumnsThatStand:
+    """Return the late forecasts of a state."""
+    if not isinstance(state.late, ColumnsThatStand):
+        state.late = ColumnsThatStand(state.at_once)
+    return state.late
