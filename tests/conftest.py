@@ -73,10 +73,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") != "no":  # this process runs no tests, and does without Hypothesis
         config.pluginmanager.register(import_module("tests.support.sharing_out").Receiver())
         return
-    settings = import_module("hypothesis").settings
-    # A loaded machine may take longer for an example than another.
-    settings.register_profile("any machine", deadline=None, max_examples=times(100))
-    settings.load_profile("any machine")
+    hypothesis = import_module("hypothesis")
+    # A loaded machine may take longer for an example than another, and stand still while one is made.
+    hypothesis.settings.register_profile(
+        "any machine",
+        deadline=None,
+        max_examples=times(100),
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("any machine")
     if config.option.durations is None:
         for worker in (each for each in config.pluginmanager.get_plugins() if hasattr(each, "sendevent")):
             worker.sendevent = import_module("tests.support.sharing_out").Sender(worker.sendevent)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 _MOST_PROCESSES = 61  # more than Windows can wait for
+_ENDING = 60.0  # s in which a process that has closed its pipe ends, on a slow machine
 _UNGUARDED = 78  # the exit code of a process that would start processes while it imports the main module
 _NEEDS_GUARD = (
     "each process that is started imports the main module of the program, which would start processes again: "
@@ -69,7 +70,8 @@ class Pool:
 
     def check_guard(self) -> None:
         """Raise RuntimeError if the first process ended because the main module has no guard; see `check_guard`."""
-        self.children[0].join(1)
+        if not (self.begun.done() and self.begun.exception() is None):  # else it has a guard
+            self.children[0].join(_ENDING)
         if self.children[0].exitcode == _UNGUARDED:
             raise RuntimeError(_NEEDS_GUARD) from None
 

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import given as examples
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
@@ -561,14 +561,12 @@ OFFERED = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @examples(OFFERED.map(json.dumps) | st.text(st.characters(), max_size=100))
 def test_every_text_is_a_decision_or_has_a_fault(reply: str) -> None:
     """Any text is a decision or has a fault, without an exception."""
     assert first_fault(read_reply(reply), V1, CASH) in {"", *REPLY_FAULTS}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @examples(
     st.lists(st.builds(Bet, market_id=st.just("rain"), side=st.just("no"), amount=st.decimals(-9, 9999, places=8))),
     st.lists(st.builds(Sale, position_id=st.text() | st.integers(), percentage=st.decimals(-9, 999, places=8))),

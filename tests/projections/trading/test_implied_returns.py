@@ -192,6 +192,7 @@ def test_implied_returns_are_computed_once_for_both_tables_and_not_kept(monkeypa
         yield from implied_returns(log, cup)
 
     monkeypatch.setattr(arena, "implied_returns", counted)
+    gc.collect()  # what other tests have left
     projections = oracle.projected(*asked(quote(at=day(12), prices={"yes": "0.6"})))
     assert [len([*projections.table(name).rows()]) for name in ("implied_returns", "mean_implied_returns")] == [1, 1]
     assert computed == ["cup"]

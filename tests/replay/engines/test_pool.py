@@ -21,7 +21,7 @@ from tests.support.given import contest, entry, forecast, opened, resolution
 from tests.support.logs import written
 from tests.support.processes import Command
 from tests.support.tasks import damaged, much, nothing, twice
-from tests.support.waiting import PATIENCE, wait_until_signalled
+from tests.support.waiting import PATIENCE, quick, wait_until_signalled
 
 REPLAYED = """
 import forecast_ledger
@@ -154,6 +154,13 @@ def test_a_program_without_a_guard_is_told_to_have_one(folder: Path, program: st
     assert ended.stderr.splitlines()[-1].startswith("RuntimeError: each process that is started imports the main")
     assert ended.stderr.splitlines()[-1].endswith('under `if __name__ == "__main__":`')
     assert (folder / "runs").read_text() == "run run "
+
+
+def test_a_process_that_works_is_not_waited_for_when_another_has_ended(two: pool.Pool) -> None:
+    """It has a guard, or it would have ended before it worked."""
+    two.begun.result(PATIENCE)
+    quick(10, time.monotonic)(two.check_guard)()
+    assert two.children[0].is_alive()
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_an_export_is_complete(log: str, tmp_path: Path, form: str) -> None:
     assert rows(str(tmp_path / "copy.db")) == rows(log)
 
 
-@settings(max_examples=times(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(12), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(oracle.logs())
 def test_random_logs_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, asked: list[AnyCommand]) -> None:
     """Through every format, and through one after another; one of them has the other tables, too."""

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core import values
@@ -277,7 +277,7 @@ def _change(draw: st.DrawFn, value: dict[str, Any], field: str) -> None:
         value.pop(field, None)
 
 
-@settings(max_examples=times(50), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(mutated())
 def test_what_the_ledger_takes_the_schema_accepts(value: Any) -> None:
     """A command that the schema refuses is refused by the ledger for how it is written; the other way round only in
@@ -291,7 +291,7 @@ def test_what_the_ledger_takes_the_schema_accepts(value: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", _BY_TAG.values())
-@settings(max_examples=times(8), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=times(8), deadline=None)
 @given(data=st.data())
 def test_what_the_schema_accepts_the_ledger_reads(kind: str, data: st.DataObject) -> None:
     """Values that are made from the schema of a command are commands; the ledger refuses how they are written only in
