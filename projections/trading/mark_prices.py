@@ -3,7 +3,6 @@
 A share against an outcome has 1 - the price of the outcome, and its bid is 1 - the ask.
 """
 
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +120,7 @@ class Marks:
 
     def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
         """Return when a question closes, as recorded up to each of these log positions, µs."""
-        for position, code, at in islice(self._facts.closings, self._closed, None):
+        for position, code, at in self._facts.closings[self._closed :]:
             self._closings.setdefault(code, []).append((position, at))
         self._closed = len(self._facts.closings)
         closings = self._closings.get(question, [])
