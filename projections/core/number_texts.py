@@ -54,7 +54,7 @@ def instant_characters(instants: Int64Array, *, fractions: bool = False) -> Char
 def decimal_characters(numbers: Int64Array, places: int, least: int = 0) -> Characters:
     """Return the characters of integers in 10^-places with `least` decimals or more, as `format_fixed` writes them.
 
-    places: more than 0.
+    places: from 1 to 16.
 
     >>> lines(decimal_characters(np.array([-1_500_000, 7]), 6, least=2))
     ['-1.50', '0.000007']

@@ -31,7 +31,7 @@ SMALL, LARGE = st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1)
 @settings(max_examples=times(100), deadline=None)
 def test_decimals_have_the_digits_that_they_need(numbers: list[int], data: st.DataObject | None) -> None:
     """Their value is exact, and zeros are only before the point and, up to the least number of decimals, at the end."""
-    places = data.draw(st.integers(1, 15)) if data else 6
+    places = data.draw(st.integers(1, 16)) if data else 6
     least = data.draw(st.integers(0, places)) if data else 0
     texts = lines(decimal_characters(np.array(numbers, np.int64), places, least))
     assert [*map(Fraction, texts)] == [Fraction(number, 10**places) for number in numbers]
