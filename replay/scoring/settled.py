@@ -15,6 +15,7 @@ from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
 from forecast_ledger.replay.scoring.shapes import RoleColumns
 from forecast_ledger.replay.scoring.written import (
+    answers_alike,
     distinct,
     general_meaning,
     is_absent,
@@ -418,18 +419,18 @@ def _answer(
     """Return the field with the answer; and, for both commands, what the cell of the answer must be."""
     if forecasts.kind == "binary" or is_by_option(forecasts, told, options):
         meanings = meanings_of(name, texts, options)
-        by = {meaning: [text for text in texts if meanings[text] == meaning] for meaning in ("yes", "no", "void")}
-        yes, no = by["yes"] or ["yes"], by["no"] or ["no"]  # a later copy may have what this one has not
-        others = [text for text in texts if text and text not in {*yes, *no}]
+        known = answers_alike(meanings)
+        yes, no = ([text for text, meaning in known.items() if meaning == each] for each in ("yes", "no"))
+        void = [text for text in texts if meanings[text] == "void"]
+        others = [text for text in texts if text and meanings[text] in {"none", "void"}]
         if forecasts.kind == "binary":
             if not forecasts.answer_row:
                 told.of("outcome")  # refuses two for one question
-            table = {**dict.fromkeys(yes, "yes"), **dict.fromkeys(no, "no")}
-            answer: Fields = {"outcome": {"from": "{" + name + "}", "map": table}}
-            return answer, {"resolve_question": {"not": ["", *others]}, "annul_question": by["void"]}
+            answer: Fields = {"outcome": {"from": "{" + name + "}", "map": known}}
+            return answer, {"resolve_question": {"not": ["", *others]}, "annul_question": void}
         which = f"{{{name}}}: {cell(forecasts.columns('option')[0])}"
         answer = {"outcome": {"from": which, "matches": f"(?:{'|'.join(map(re.escape, yes))}): (.*)"}}
-        return answer, {"resolve_question": {"not": ["", *others, *no]}, "annul_question": by["void"]}
+        return answer, {"resolve_question": {"not": ["", *others, *no]}, "annul_question": void}
     outcomes = outcomes_of(forecasts, options) if forecasts.kind == "multiple_choice" else {}
     names = {each for names in outcomes.values() for each in names}
     meaning = {text: "" if text in names else general_meaning(text, options) for text in texts}

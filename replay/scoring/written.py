@@ -1,7 +1,7 @@
 """How a column writes instants, numbers and answers, as far as its cells leave no doubt."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
@@ -36,9 +36,16 @@ _SHORT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)", re.ASCII)  # .8 is 0.8
 _MOST = 3  # texts that a refusal names
 
 ABSENT = {"", "na", "n/a", "nan", "null", "none", "<na>", "nat", "-", "."}
+_YES_OR_NO = (  # that one table has beside each other; those of another only in other cells or copies
+    (("yes",), ("no",)),
+    (("true",), ("false",)),
+    (("1", "1.0", "1.00"), ("0", "0.0", "0.00")),
+    (("y",), ("n",)),
+    (("t",), ("f",)),
+)
 _MEANINGS = {
-    "yes": {"yes", "y", "true", "t", "1", "1.0", "1.00"},
-    "no": {"no", "n", "false", "f", "0", "0.0", "0.00"},
+    "yes": {word for words, _ in _YES_OR_NO for word in words},
+    "no": {word for _, words in _YES_OR_NO for word in words},
     "none": {"open", "unresolved", "pending", "tbd", "unknown", "?"} | ABSENT,
     "void": {"void", "voided", "annulled", "ambiguous", "cancelled", "canceled"},
 }
@@ -240,6 +247,25 @@ def meanings_of(column: str, texts: Collection[str], options: Options) -> dict[s
         trial = options._replace(answers={**options.answers, **dict.fromkeys(odd, "none")})
         raise Ambiguous(column, odd[0], detail, remedy=remedy, trial=trial)
     return meanings
+
+
+def answers_alike(meanings: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts that mean yes or no, and those that a later copy may have beside them or for them.
+
+    meanings: of the texts of a table, as `meanings_of` returns them. If none is yes or no, words and digits may come.
+
+    >>> answers_alike({"True": "yes", "": "none"})
+    {'True': 'yes', 'False': 'no'}
+    >>> answers_alike({"0": "no"})
+    {'1': 'yes', '1.0': 'yes', '1.00': 'yes', '0': 'no', '0.0': 'no', '0.00': 'no'}
+    """
+    said = {text: meaning for text, meaning in meanings.items() if meaning in {"yes", "no"}}
+    alike = dict(said)
+    for words, case in product(_YES_OR_NO if said else _YES_OR_NO[:3], (str.lower, str.capitalize, str.upper)):
+        texts = {case(word): "no" if word in words[1] else "yes" for pair in words for word in pair}
+        if not said or (said.keys() & texts and all(said.get(text, texts[text]) == texts[text] for text in texts)):
+            alike |= texts
+    return dict(sorted(alike.items(), key=lambda each: each[1] == "no"))
 
 
 def is_yes_or_no(texts: Iterable[str], options: Options) -> bool:

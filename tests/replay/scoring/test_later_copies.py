@@ -32,10 +32,10 @@ def board(folder: Path, first: str, later: str, *options: str, code: int = FINE)
 @pytest.mark.parametrize(
     ("first", "later"),
     [
-        (ANSWERED, ANSWERED + "hail,ada,0.3,1.0\n"),  # a column of numbers with an empty cell, as pandas writes it
+        (ANSWERED, ANSWERED + "hail,ada,0.3,yes\n"),
         (ANSWERED, ANSWERED + "hail,ada,0.3,maybe\n"),
-        (OPEN, OPEN + "hail,ada,0.3,TRUE\n"),
-        (OPTIONS, OPTIONS.replace("red,0.4,", "red,0.4,1.0")),
+        (OPEN, OPEN + "hail,ada,0.3,won\n"),
+        (OPTIONS, OPTIONS.replace("red,0.4,", "red,0.4,yes")),
         (OPTIONS, OPTIONS.replace("red,0.4,", "red,0.4,no")),
     ],
 )
@@ -49,6 +49,25 @@ def test_answers_are_recorded_of_a_table_that_had_none_at_first(tmp_path: Path) 
     """The map had no command for answers: (0.2² + 0.1²) / 2."""
     scores, _ = board(tmp_path, OPEN, OPEN.replace("0.8,", "0.8,yes").replace("0.1,", "0.1,no"))
     assert scores == {"ada": "0.025"}
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (["1", "0"], ["1.0", "0.0", "0.0"]),  # a column of numbers with an empty cell, as pandas writes it
+        (["True", ""], ["True", "False", "False"]),
+        (["", "NO"], ["YES", "NO", "NO"]),
+        (["", ""], ["Yes", "No", "No"]),
+    ],
+)
+def test_an_answer_like_those_before_is_recorded(first: list[str], later: list[str], tmp_path: Path) -> None:
+    """Other digits of one number change nothing, and one word comes with its opposite: (0.2² + 0.1² + 0.2²) / 3."""
+    rows = ["rain,ada,0.8", "snow,ada,0.1", "hail,ada,0.2"]
+    copies = [
+        "".join(f"{row}\n" for row in ("q,user,p,answer", *map(",".join, zip(rows, answers, strict=False))))
+        for answers in (first, later)
+    ]
+    assert board(tmp_path, *copies) == ({"ada": "0.03"}, "")
 
 
 def test_the_answer_of_an_option_is_recorded_later(tmp_path: Path) -> None:
