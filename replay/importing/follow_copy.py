@@ -18,6 +18,7 @@ from forecast_ledger.ledger.core.values import (
     read_fixed,
     read_instant,
 )
+from forecast_ledger.ledger.deciding.distributions import numeric_range
 from forecast_ledger.ledger.deciding.state import QuestionState
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
@@ -33,6 +34,7 @@ from forecast_ledger.ledger.model.commands import (
     SubmitForecast,
     WithdrawForecast,
 )
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.input_locations import InputLocation
 from forecast_ledger.replay.importing.new_names import Bots, renamings
 from forecast_ledger.replay.importing.question_changes import (
@@ -198,6 +200,30 @@ def _under_present_id(item: AnyCommand | Refused | NotCarried, copy: RecordedCop
     return structs.replace(item, participant=copy.renamed.get(item.participant, item.participant))
 
 
+def _other_form(item: OpenQuestion, opened: QuestionOpened) -> Refused | None:
+    """Return why a copy cannot be followed of which the same forecasts say something else: of levels, say."""
+    if item.range is None or opened.range is None:
+        return None
+    try:
+        new, old = numeric_range(item.range, opened.kind), opened.range
+    except Refused:  # as the command is
+        return None
+    counts = [len(span.levels) or span.samples or span.bins for span in (old, new)]
+    if (old.levels, old.samples, old.bins) != (new.levels, new.samples, new.bins):
+        noun = "levels" if old.levels and new.levels else "samples" if old.samples and new.samples else "values"
+        others = f"{counts[1]}{' others' * (counts[0] == counts[1])}"
+        detail = f"an earlier copy asked for {counts[0]} {noun}, and this one for {others}"
+    elif old.bins and (old.lower, old.upper, old.zero_point) != (new.lower, new.upper, new.zero_point):
+        detail = (
+            f"it had the range {old.lower} to {old.upper} in an earlier copy, and has {new.lower} to {new.upper} now"
+        )
+        detail += ", or another scale" * ((old.lower, old.upper) == (new.lower, new.upper))
+    else:
+        return None
+    remedy = "it stays as it is, with its forecasts and its answer; import this copy into a new ledger, as with --name"
+    return Refused("bad_source", "range", None, f"{opened.question[:80]}: {detail}", remedy=remedy)
+
+
 class _Question:
     """A question of the ledger, and what a copy says of it."""
 
@@ -211,6 +237,13 @@ class _Question:
         """Return the commands that bring the question to what the copy says. commands: those of the copy."""
         known = self._known
         self._where = commands[0][0] if commands else self._where
+        openings = [
+            (location, _other_form(item, known.opened)) for location, item in commands if isinstance(item, OpenQuestion)
+        ]
+        others = [(location, refused) for location, refused in openings if refused is not None]
+        if others:
+            yield from others[:1]
+            return
         changes = [item for _, item in commands if isinstance(item, ChangeOutcomes)]
         self._open = _with_outcomes(self._open, changes)
         times = Times(known, commands)

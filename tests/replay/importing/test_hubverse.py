@@ -199,6 +199,19 @@ def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> Non
         assert import_into(ledger, "hubverse", hub).counts["accepted"] == 57
 
 
+def test_a_question_that_now_asks_for_other_levels_stays_as_it_is(hub: Path) -> None:
+    """Its forecasts were recorded as if they were of the levels before, or refused with a remedy that did not help."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        edit(hub / "hub-config/tasks.json", lambda text: text.replace("[0.1, 0.5, 0.9]", "[0.1, 0.5, 0.8]"))
+        for file in (hub / "model-output").rglob("*.csv"):
+            edit(file, lambda text: re.sub(r"quantile,0\.9,(\d)", r"quantile,0.8,1\1", text))
+        found = import_into(ledger, "hubverse", hub)
+        assert_boards_as_by_hand(ledger)
+    said = "an earlier copy asked for 3 levels, and this one for 3 others"
+    assert [said in line for line in found.refused] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("file", "change", "expected"),
     [

@@ -186,6 +186,19 @@ def test_a_newer_download_adds_what_is_new(download: Path, tmp_path: Path) -> No
         assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
 
 
+def test_a_question_that_has_another_range_now_stays_as_it_is(download: Path) -> None:
+    """A cdf says something else on another range; it was said that a command has the id of another one."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", download)
+        before = table(ledger, "scores", "question", "participant", "score")
+        change = replacing("504", Lower_Bound="0.5", Upper_Bound="5.5", Continuous_Range="", Resolution="3.0")
+        rewrite(download / "question_data.csv", change)
+        found = import_into(ledger, "metaculus", download)
+        assert table(ledger, "scores", "question", "participant", "score") == before
+    [line] = found.refused
+    assert "504: it had the range -0.5 to 4.5 in an earlier copy, and has 0.5 to 5.5 now" in line
+
+
 def test_kinds_bounds_and_answers() -> None:
     """A logarithmic scale, a bin for each value, dates in seconds, an answer by name, bots, weights, reveals."""
     with ticking() as ledger:
