@@ -136,6 +136,7 @@ PAGES = ("positions", "bets", "markets", "contracts", "data", "users")
 NO_MARKET = "a bet on a market that is not there, or is not carried over"
 NOT_WHOLE = "bets after which the chances of all answers are not known, or do not sum to 1"
 NO_RESULTS = "published results of bets, which --trades compares"
+LONE_ANSWER = "an answer apart from its market: put it into the list `answers` of that, as /v0/market/ID has it"
 OTHER_JSON = "JSON that is no market, bet or user"
 _AT_ONCE = 2 * 10**6  # µs: an order that is filled later than that rested, and says nothing of its maker
 
@@ -331,6 +332,6 @@ def _kind(value: Any) -> str:
         return "bet"
     if "outcomeType" in value:
         return "market"
-    if "username" in value and "id" in value:
-        return "user"
-    return "a comment" if "contractId" in value else OTHER_JSON
+    if "contractId" not in value:
+        return "user" if "username" in value and "id" in value else OTHER_JSON
+    return LONE_ANSWER if {"text", "index"} <= value.keys() else "a comment"

@@ -194,6 +194,10 @@ def _checked(forecasts: Forecasts) -> Forecasts:
             who = "" if forecasts.names_forecaster else "who made each, --column forecaster=NAME, or "
             when = f"when each was made, --column time=NAME, or leave one out{listed_columns(forecasts.table)}"
             remedy = f"name the column that says {who}{when}"
+            if forecasts.shape.wide == "questions":
+                remedy = (
+                    f"if the columns are no questions, name that of the question, --column question=NAME; or {remedy}"
+                )
             raise Refused("ambiguous", "time", None, detail, remedy=remedy)
         seen[key] = item.row
         if len(item.question) > ID_LENGTH - len("answer "):

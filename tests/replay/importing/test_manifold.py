@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import DAY, read_instant
 from forecast_ledger.ledger.model.events import ForecastMade, PricesQuoted, QuestionOpened, QuestionResolved
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.importing.manifold import NO_MARKET, NOT_WHOLE, OTHER_JSON
+from forecast_ledger.replay.importing.manifold import LONE_ANSWER, NO_MARKET, NOT_WHOLE, OTHER_JSON
 from forecast_ledger.replay.importing.manifold_markets import NO_ANSWERS, NO_SHARES
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, saved, table, ticking, told, zipped
@@ -283,10 +283,11 @@ def test_a_bet_that_cannot_be_read_is_named_and_the_others_count(change: Any, tm
 
 def test_what_else_files_have_is_named(tmp_path: Path) -> None:
     """Comments, markets without their answers, other kinds of markets, other JSON; no market at all is refused."""
-    other = [{"contractId": "r", "content": "!"}, SEVERAL | {"id": "s"}, {"x": 1}, 7]
+    apart = {"contractId": "s", "id": "a", "text": "red", "index": 0, "probability": 0.5}
+    other = [{"contractId": "r", "content": "!"}, SEVERAL | {"id": "s"}, {"x": 1}, 7, apart]
     with ticking() as ledger:
         found = import_into(ledger, "manifold", saved(tmp_path / "a", m=[RAIN, *other]))
-        assert found.left_out == {"a comment": 1, NO_ANSWERS: 1, OTHER_JSON: 2}
+        assert found.left_out == {"a comment": 1, NO_ANSWERS: 1, OTHER_JSON: 2, LONE_ANSWER: 1}
         assert (
             "no market that can be read is there"
             in import_into(ledger, "manifold", saved(tmp_path / "b", m=other)).refused[0]

@@ -399,6 +399,15 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["--column", "probability=chance", "--column", "question=home,away", "--column", "outcome=won"],
         {"f": "0.01"},
     ),
+    "columns that are no questions": (
+        {"f.csv": "model,state,red,blue,winner\nm1,OH,0.9,0.1,red\nm1,PA,0.4,0.6,blue\n"},
+        [
+            "lines 2 and 3 both have",
+            "if the columns are no questions, name that of the question, --column question=NAME",
+        ],
+        ["--column", "question=state", "--column", "outcome=winner"],
+        {"m1": "0.085"},  # (0.1² + 0.4²) / 2
+    ),
     "a kind, and no known probability": (
         {"f.csv": "qid,type,model,parsed,ok,outcome\nrain,binary,m1,0.9,1,yes\ncpi,numeric,m1,0.5,1,\n"},
         ["the columns parsed, ok may be their options", "name it, --column probability=NAME, or say"],
