@@ -272,7 +272,8 @@ class _Question:
         yield from self._quotes(commands)
         settled = bool(known.standing) and not unsettles
         question = times.after(self._open) if moves else self._open
-        yield from self.forecasts.followed(commands, question, self._where, times.closes, settled=settled)
+        answered = settled or answering.stands
+        yield from self.forecasts.followed(commands, question, times.closes, settled=settled, answered=answered)
         yield from answering.commands(again=unsettles) if replaces or unsettles or not gone else ()
 
     def _openings(self, commands: Sequence[LocatedCommand]) -> Iterator[SourceItem]:

@@ -193,7 +193,8 @@ class Answers:
     """The answers to a question in a copy, and those recorded.
 
     replaces: whether what stands is to be revoked for what the copy says, which is nothing if it is `gone`, and, if it
-    `returns`, what an earlier copy said before its last answer. by_hand: whether somebody else recorded what stands.
+    `returns`, what an earlier copy said before its last answer. stands: whether an answer of the copy stands after it.
+    by_hand: whether somebody else recorded what stands.
     """
 
     def __init__(self, known: RecordedQuestion, given: Sequence[LocatedCommand], alone: State) -> None:
@@ -211,7 +212,7 @@ class Answers:
         kept = touched and says == [earlier[index] for index in _standing(earlier)]  # by hand, since the source said so
         self._new = len(earlier) if not touched and earlier == contents[: len(earlier)] else len(contents)
         self.replaces = says != standing and not kept and self._new == len(contents)
-        self.gone = self.replaces and not says
+        self.stands, self.gone = bool(says) and not kept, self.replaces and not says
         self.returns = self.replaces and len(contents) < len(earlier) and contents == earlier[: len(contents)]
 
     def commands(self, *, again: bool) -> Iterator[SourceItem]:

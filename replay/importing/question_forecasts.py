@@ -67,6 +67,7 @@ class Forecasts:
         self._stuck: list[list[tuple[object, ...]]] = []  # those that cannot be recorded
         self._unread: list[list[tuple[object, ...]]] = []  # those of whoever may be in a part that is not read
         self._options, self._has_commands = options_of(known, [], settled=False), False
+        self._answered = False
         self._where = InputLocation(0, file=f"question {known.opened.question}")  # of what the copy does not have
 
     def losses(self, commands: Sequence[LocatedCommand]) -> tuple[int, int]:
@@ -110,20 +111,21 @@ class Forecasts:
         self,
         commands: Sequence[LocatedCommand],
         question: QuestionState,
-        where: InputLocation,
         closes: int,
         *,
         settled: bool,
+        answered: bool,
     ) -> Iterator[SourceItem]:
         """Return the commands of the forecasts in order of time.
 
-        commands: those of the copy on the question. question: with the times of the copy. where: of what the copy
-        does not have. closes: when the question closes as the copy says it, µs. settled: whether an answer stands.
+        commands: those of the copy on the question. question: with the times of the copy. closes: when the question
+        closes as the copy says it, µs. settled: whether an answer stands. answered: whether one does after this copy.
         """
-        self._where, self._closes = where, closes
+        self._where, self._closes = commands[0][0] if commands else self._where, closes
+        self._answered = answered
         self._options, self._has_commands = options_of(self._known, commands, settled=settled), bool(commands)
         if not self._options.agrees and commands:
-            yield where, NotCarried(OTHER_OPTIONS)
+            yield self._where, NotCarried(OTHER_OPTIONS)
         given = self._given(commands)
         for spans in self._new(given, question):
             renamed = self._stuck if self._too_early(spans, [], None) else self._renamed
@@ -169,7 +171,7 @@ class Forecasts:
         elif recorded.by_hand:
             yield self._about(who), NotCarried(BY_HAND)
         elif not spans and not given and not overtaken:
-            yield from self._missing(who, recorded, question, settled=settled)
+            yield from self._missing(who, recorded, question)
         elif ((first := _first_new(spans, recorded.spans)) is None and self._scope.unread(self._known.opened, who)) or (
             not recorded.spans and [*map(_content, spans)] in self._unread  # perhaps somebody whose name is not read
         ):
@@ -243,9 +245,7 @@ class Forecasts:
         """Return what names the forecasts of a participant, which may be nowhere in the copy."""
         return InputLocation(0, file=f"{who} on {self._known.opened.question}")
 
-    def _missing(
-        self, who: str, recorded: RecordedForecasts, question: QuestionState, *, settled: bool
-    ) -> Iterator[SourceItem]:
+    def _missing(self, who: str, recorded: RecordedForecasts, question: QuestionState) -> Iterator[SourceItem]:
         """Return what becomes of forecasts that the copy does not have: withdrawn while open, else never made."""
         # They may be there, with options that the ledger does not have.
         if self._has_commands and not self._options.agrees:
@@ -259,7 +259,8 @@ class Forecasts:
         stays, renamed = self.stays(who, UNREAD, MISSED), [*map(_content, recorded.spans)] in self._renamed
         if stays is not None and not (renamed and stays.reason == MISSED):
             yield self._about(who), stays
-        elif renamed or settled or self._following.now >= question.closed_at:  # renamed: they are of another name
+        # If they are renamed, they are there under another name.
+        elif renamed or self._answered or self._following.now >= question.closed_at:
             yield self._restated(who, recorded, [], {})
         elif last.until is None and not self._options.has_ended(last.at, self._following.now):
             name = fitting_id(f"{self._known.source} missed {recorded.position} {who}")

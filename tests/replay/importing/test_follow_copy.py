@@ -431,6 +431,22 @@ def test_first_forecasts_on_an_answered_question_are_no_change(tmp_path: Path) -
         assert import_into(ledger, "metaculus", DOWNLOAD).changes == {RESTATED: 3}
 
 
+@pytest.mark.parametrize("first", ["", "yes", "no"])
+def test_a_forecast_that_is_gone_from_a_copy_with_the_answer_was_never_made(first: str, tmp_path: Path) -> None:
+    """Also before the close, and if the answer or the times change with it; the same copy again changes nothing."""
+    known = {"Resolution_Known_Time": KNOWN} if first else {}
+    older = copy(tmp_path / "older", Resolution=first, Scheduled_Close_Time=CLOSE, **known)
+    newer = copy(tmp_path / "newer", Resolution="yes", Resolution_Known_Time=KNOWN, Scheduled_Close_Time=LATER)
+    rewrite(newer / FORECASTS, lambda row: None if row["Forecaster Username"] == "bo" else row)
+    with ticking() as ledger, ticking() as alone:
+        import_into(ledger, "metaculus", older, now="2026-03-10T00:00:00Z")
+        for accepts in (True, False):
+            found = import_into(ledger, "metaculus", newer, now="2026-03-20T00:00:00Z")
+            assert (found.refused, found.counts["accepted"] > 0) == ([], accepts)
+        import_into(alone, "metaculus", newer, now="2026-03-20T00:00:00Z")
+        assert [row for row in scores(ledger) if row[1] == "501"] == [row for row in scores(alone) if row[1] == "501"]
+
+
 def test_a_question_of_another_contest_is_in_both(older: Path, tmp_path: Path) -> None:
     """A ledger takes no question out of a contest, and the import says so."""
     newer = copy(tmp_path / "newer", Default_Project="another month")
