@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.effort import times
+from tests.support.effort import LONG, times
 from tests.support.servers import postgres
 
 # The tests start hundreds of Python processes, which would each compile our modules again. The folders __pycache__ are
@@ -74,12 +74,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(import_module("tests.support.sharing_out").Receiver())
         return
     hypothesis = import_module("hypothesis")
-    # A loaded machine may take longer for an example than another, and stand still while one is made.
+    # A loaded machine may take longer for an example than another, and stand still while one is made. A short run has
+    # the same examples everywhere, so that it does not fail by chance; a long one looks for others.
     hypothesis.settings.register_profile(
         "any machine",
         deadline=None,
         max_examples=times(100),
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        derandomize=LONG == 1,
     )
     hypothesis.settings.load_profile("any machine")
     if config.option.durations is None:

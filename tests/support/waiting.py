@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-PATIENCE = 120.0  # s, for what comes at once: a machine may stand still meanwhile, more than once
+PATIENCE = 300.0  # s, for what comes at once: a machine may stand still meanwhile, more than once
 
 
 def wait_until(condition: Callable[[], object]) -> None:

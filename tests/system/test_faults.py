@@ -690,7 +690,7 @@ def test_output_that_nobody_reads_is_no_fault(tmp_path: Path) -> None:
         log = written(tmp_path / how / "log.db", commands_of("metaculus-2022"))
         every = printing(log, tmp_path / how)
         given += [(how, arguments) for arguments in (every[1::3] if how == "closed" and LONG == 1 else every)]
-    done = Command(json.dumps(given), program=CLOSED).ended(5 * PATIENCE)  # many commands
+    done = Command(json.dumps(given), program=CLOSED).ended(PATIENCE)
     wanted = [[name, how, "0"] for how, (name, *_) in given]
     assert [line.split() for line in done.stdout.splitlines()] == wanted, done.stderr
     assert "Exception" not in done.stderr
