@@ -226,7 +226,7 @@ def _columns(lines: Iterable[_Line]) -> ForecastColumns:
 
 
 _DECIMALS = 9  # of a probability in the log
-_LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
+LEAST = 1_000  # 1e-9; the text of a smaller number has an exponent
 _WRITTEN = "0\\.[0-9]{1,9}"
 _PROBABILITY = re.compile(_WRITTEN, re.ASCII).fullmatch
 _PROBABILITIES = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII).fullmatch
@@ -294,7 +294,7 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
 ) -> QuickForecasts:
     """Return the forecasts of commands from the columns of their fields. field: the one that the numbers are of."""
     faults = set[int]()
-    ats, written = _instants(instants, faults), _ids(ids, faults)
+    ats, written = _instants(instants, faults), written_ids(ids, faults)
     question_texts, by = _names(questions, faults), _names(participants, faults)
     texts_of_at = ["null" if at == UNSTAMPED else str(at) for at in ats] if UNSTAMPED in ats else ats
     given: Sequence[object]
@@ -314,16 +314,27 @@ def quick_forecasts(  # noqa: PLR0913 - the columns
     return QuickForecasts(begins, questions, participants, written, fingerprints, events, units, measures)
 
 
+def read_columns(commands: ForecastColumns) -> tuple[Sequence[str], list[int], list[int]] | None:
+    """Return the ids as JSON without quotation marks, the instants and the probabilities of forecasts.
+
+    The instants are in µs, UNSTAMPED for each without one, the probabilities in 1e-9. None if one may have a fault.
+    """
+    ids, instants, _, _, numbers = commands.columns
+    faults = set[int]()
+    read = written_ids(ids, faults), _instants(instants, faults), _probabilities(numbers, faults)
+    return None if faults else read
+
+
 def _one_forecast(command_id: str, command: SubmitForecast) -> QuickForecasts | None:
     """Return what `quick_forecasts` returns for one command, sooner; None if something in it is unusual."""
     if not type(command.at) is type(command_id) is type(command.question) is type(command.participant) is str:
         return None
     written = str(command.probability) if type(command.probability) in {str, Decimal} else ""
-    ident, question, participant = _id_text(command_id), _name_text(command.question), _name_text(command.participant)
+    ident, question, participant = _id_text(command_id), name_text(command.question), name_text(command.participant)
     if not (ident and question and participant and _PROBABILITY(written)) or (at := _micros(command.at)) is None:
         return None
     units, names = [_units(written)], ([question], [participant])
-    if units[0] < _LEAST:
+    if units[0] < LEAST:
         return None
     fingerprints = log.fingerprints(forecast_contents(*names, [at], units))
     texts = [ident[1:-1]], fingerprints, log.forecast_texts([at], *names, units)
@@ -335,7 +346,7 @@ def _chances(field: str, given: Sequence[object], faults: set[int]) -> tuple[lis
 
     Those that may be refused are faults.
     """
-    parts = (read_chances(given[first : first + _AT_ONCE], _name_text) for first in range(0, len(given), _AT_ONCE))
+    parts = (read_chances(given[first : first + _AT_ONCE], name_text) for first in range(0, len(given), _AT_ONCE))
     contents, chances = zip(*chain.from_iterable(parts), strict=True)
     faults.update(index for index, each in enumerate(chances) if each is None)
     return [numbers_content(field, content) for content in contents], [*chances]
@@ -415,14 +426,14 @@ def _probabilities(given: Sequence[Any], faults: set[int]) -> list[int]:
     if len(texts) >= _MANY:
         from forecast_ledger.ledger.batching.text_columns import read_fractions  # noqa: PLC0415 - late, as above
 
-        if (read := read_fractions(texts, _DECIMALS)) is not None and int(read.min()) >= _LEAST:
+        if (read := read_fractions(texts, _DECIMALS)) is not None and int(read.min()) >= LEAST:
             return read.tolist()  # type: ignore[no-any-return]
     if not _all_match(texts, _PROBABILITIES):
         faults.update(index for index, text in enumerate(texts) if not _PROBABILITY(text))
         texts = [text if _PROBABILITY(text) else "0.0" for text in texts]
     units = [*map(_units, texts)]
-    if units and min(units) < _LEAST:
-        faults.update(index for index, number in enumerate(units) if number < _LEAST)
+    if units and min(units) < LEAST:
+        faults.update(index for index, number in enumerate(units) if number < LEAST)
     return units
 
 
@@ -434,14 +445,14 @@ def _units(text: str) -> int:
 def _names(given: Sequence[Any], faults: set[int]) -> list[str]:
     """Return the JSON of the ids of questions or participants, which often occur again."""
     names = _of_type(given, {str}, faults)
-    texts = {name: _name_text(name) for name in {*names}}
+    texts = {name: name_text(name) for name in {*names}}
     if not all(texts.values()):
         faults.update(index for index, name in enumerate(names) if not texts[name])
     return [*map(texts.__getitem__, names)]
 
 
-def _ids(given: Sequence[Any], faults: set[int]) -> Sequence[str]:
-    """Return the JSON of the ids of commands, without its quotation marks."""
+def written_ids(given: Sequence[Any], faults: set[int]) -> Sequence[str]:
+    """Return the JSON of the ids of commands, without its quotation marks. Those that may be refused are faults."""
     ids = _of_type(given, {str}, faults)
     joined = "".join(ids)
     is_plain = joined.isascii() and joined.isprintable() and not any(sign in joined for sign in ' "\\')
@@ -477,6 +488,6 @@ def _id_text(text: str) -> str:
 _kept_text = lru_cache(maxsize=65_536)(_id_text)
 
 
-def _name_text(text: str) -> str:
+def name_text(text: str) -> str:
     """Return the same as `_id_text`, which is kept, because few names occur often; texts that are too long are not."""
     return _kept_text(text) if len(text) <= values.ID_LENGTH else ""

@@ -1,21 +1,30 @@
 """Forecasts of a probability that another process has read, as columns, for the process that records them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from forecast_ledger.ledger.batching.forecasts import (
+    LEAST,
+    UNSTAMPED,
     ForecastColumns,
     QuickForecasts,
-    read_quick_forecasts,
+    name_text,
+    read_columns,
+    written_ids,
 )
+from forecast_ledger.ledger.batching.plain_lines import PlainLines
 from forecast_ledger.ledger.batching.writer_state import codes
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding.questions import unsettled_question
 from forecast_ledger.ledger.deciding.state import StandingOf, State, Unloaded, instants
 from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import forecast_contents
 from forecast_ledger.ledger.model.log import ForecastFields
+
+_T = TypeVar("_T")
 
 _AT_ONCE = 128  # rows whose texts are sent as one, and taken apart while they are recorded
 
@@ -52,21 +61,17 @@ class SentForecasts(NamedTuple):
 
     def first(self) -> tuple[str, str]:
         """Return the id and the fingerprint of the first command."""
-        return self._ids(1)[0], log.id_and_fingerprint(next(self.texts())[0])[1]
+        return ids_of_codes(self.ids[:1])[0], log.id_and_fingerprint(next(self.texts())[0])[1]
 
     def fields(self, recorded_at: int) -> ForecastFields:
         """Return the fields of their rows. recorded_at: µs."""
         quick = self._quick()
         of = quick.fingerprint, self.at.tolist(), quick.question, quick.participant, self.units.tolist()
-        return ForecastFields(recorded_at, self._ids(), *of, {})
+        return ForecastFields(recorded_at, ids_of_codes(self.ids), *of, {})
 
     def forecasts(self, read: Callable[[], ForecastColumns]) -> ForecastColumns:
         """Return them as any other forecasts. read: reads them again."""
-        return ForecastColumns.of_quick(self._ids(), self._quick(), read)
-
-    def _ids(self, most: int | None = None) -> list[str]:
-        wide = np.ascontiguousarray(self.ids[:most], np.uint32)
-        return [] if not len(wide) else wide.view(f"U{wide.shape[1]}")[:, 0].tolist()
+        return ForecastColumns.of_quick(ids_of_codes(self.ids), self._quick(), read)
 
     def _quick(self) -> QuickForecasts:
         commands, events = zip(*self.texts(), strict=True)
@@ -92,36 +97,80 @@ class SentForecasts(NamedTuple):
         return True
 
 
-def pack(commands: ForecastColumns) -> SentForecasts | None:
-    r"""Return forecasts with the texts of their rows; None if one of them may have a fault.
+class _Read(NamedTuple):
+    """Forecasts without a fault, whose questions and participants may have one. written: their ids as JSON."""
+
+    written: Sequence[str]
+    ids: Any
+    at: Any
+    questions: Sequence[str]
+    question: Any
+    participants: Sequence[str]
+    participant: Any
+    units: Any
+
+
+def pack(forecasts: ForecastColumns | PlainLines) -> SentForecasts | None:
+    r"""Return forecasts with the texts of their rows; None if one of them may have a fault, or there are none.
 
     >>> columns = {"id": ["f1"], "at": ["2026-03-02T00:00:00Z"], "question": ["rain"], "participant": ["ada"]}
     >>> pack(ForecastColumns(**columns, probability=["0.70"])).lines
     ['f1","command":"...\n{"type":"forecast_made.v1",...}']
     """
-    quick = read_quick_forecasts(commands.ids, commands)
-    if None in quick.at or not commands.ids:
+    read = _of_lines(forecasts) if isinstance(forecasts, PlainLines) else _of_columns(forecasts)
+    if read is None or not read.written:
         return None
-    ids, at = codes(commands.ids), np.array(quick.at, np.int64)
-    (questions, question), (participants, participant) = _coded(quick.question), _coded(quick.participant)
-    texts = [
-        f"{command}\n{event}"
-        for command, event in zip(log.command_texts(quick.id, quick.fingerprint), quick.event, strict=True)
-    ]
+    names = [*map(name_text, read.questions)], [*map(name_text, read.participants)]
+    if not all(names[0]) or not all(names[1]):
+        return None
+    ids = read.ids if read.ids.dtype == np.uint8 or int(read.ids.max()) >= 2**8 else read.ids.astype(np.uint8)
     return SentForecasts(
-        questions=questions,
-        participants=participants,
-        question=question,
-        participant=participant,
-        at=at,
-        units=np.array(quick.units, np.int64),
-        ids=ids.astype(np.uint8) if int(ids.max()) < 2**8 else ids,
-        spans=_spans(question, at),
-        lines=["\n".join(texts[begin : begin + _AT_ONCE]) for begin in range(0, len(texts), _AT_ONCE)],
+        *(read.questions, read.participants, read.question, read.participant, read.at, read.units, ids),
+        spans=_spans(read.question, read.at),
+        lines=[_lines(read, names, slice(begin, begin + _AT_ONCE)) for begin in range(0, len(read.written), _AT_ONCE)],
     )
 
 
-def _coded(names: Sequence[str]) -> tuple[list[str], Any]:
+def _lines(read: _Read, names: tuple[Sequence[str], Sequence[str]], part: slice) -> str:
+    """Return the texts of some rows. names: the names of questions, and those of participants, as JSON."""
+    questions, participants = (
+        [*map(each.__getitem__, codes[part].tolist())]
+        for each, codes in zip(names, (read.question, read.participant), strict=True)
+    )
+    at, units = read.at[part].tolist(), read.units[part].tolist()
+    instants = at if at[0] != UNSTAMPED else ["null"] * len(at)
+    fingerprints = log.fingerprints(forecast_contents(questions, participants, instants, units))
+    commands = log.command_texts(read.written[part], fingerprints)
+    events = log.forecast_texts(instants, questions, participants, units)
+    return "\n".join(chain.from_iterable(zip(commands, events, strict=True)))
+
+
+def _of_lines(lines: PlainLines) -> _Read | None:
+    faults = set[int]()
+    written = written_ids(ids_of_codes(lines.ids), faults)
+    questions, participants = (
+        _coded(names.view(f"S{names.shape[1]}")[:, 0].tolist()) for names in (lines.questions, lines.participants)
+    )
+    names = [[*map(bytes.decode, different)] for different, _ in (questions, participants)]
+    if faults or int(lines.units.min()) < LEAST:
+        return None
+    return _Read(written, lines.ids, lines.at, names[0], questions[1], names[1], participants[1], lines.units)
+
+
+def _of_columns(columns: ForecastColumns) -> _Read | None:
+    if (read := read_columns(columns)) is None or {*map(type, chain(*columns.columns[2:4]))} - {str}:
+        return None
+    (written, at, units), (ids, _, questions, participants, _) = read, columns.columns
+    named = *_coded(questions), *_coded(participants)
+    return _Read(written, codes(ids), np.array(at, np.int64), *named, np.array(units, np.int64))
+
+
+def ids_of_codes(ids: Any) -> list[str]:
+    """Return ids from what `codes` returns of them, as integers of any type."""
+    return np.ascontiguousarray(ids, np.uint32).view(f"U{ids.shape[1]}")[:, 0].tolist()  # type: ignore[no-any-return]
+
+
+def _coded(names: Sequence[_T]) -> tuple[list[_T], Any]:
     """Return the different names, and the code of each name."""
     code_of = dict(zip(different := [*dict.fromkeys(names)], range(len(different)), strict=True))
     return different, np.fromiter(map(code_of.__getitem__, names), _least_type(len(different)), len(names))

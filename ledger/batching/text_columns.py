@@ -42,8 +42,14 @@ def _read_alike(texts: Sequence[str]) -> "NDArray[np.int64] | None":
     joined = "".join(texts)
     if not joined.isascii():
         return None
-    length = len(texts[0])
-    signs = np.frombuffer(joined.encode(), np.uint8).reshape(len(texts), length).T
+    return read_utc_signs(np.frombuffer(joined.encode(), np.uint8).reshape(len(texts), len(texts[0])).T)
+
+
+def read_utc_signs(signs: "NDArray[np.uint8]") -> "NDArray[np.int64] | None":
+    """As `read_utc`, of the bytes of texts of one length, shape (bytes, n)."""
+    length = len(signs)
+    if length not in _LENGTHS:
+        return None
     digits = signs - np.uint8(_ZERO)  # any other sign is above 9
     are_written = (signs[_BETWEEN] == _SIGNS).all() and ((signs[10] == _T) | (signs[10] == _SPACE)).all()
     if not are_written or (length > _SECONDS and (signs[_SECONDS - 1] != _POINT).any()):
@@ -82,12 +88,19 @@ def read_fractions(texts: Sequence[str], decimals: int) -> "NDArray[np.int64] | 
     signs = np.frombuffer(f"{joined},{' ' * most}".encode(), np.uint8)
     ends = np.flatnonzero(signs == _COMMA)
     begins = np.concatenate([[0], ends[:-1] + 1])
-    lengths = ends - begins
+    return read_fraction_signs(signs, begins, ends - begins, decimals)
+
+
+def read_fraction_signs(
+    signs: "NDArray[np.uint8]", begins: "NDArray[np.int64]", lengths: "NDArray[np.int64]", decimals: int
+) -> "NDArray[np.int64] | None":
+    """As `read_fractions`, of texts that begin somewhere among bytes, and are so long; enough bytes follow the last."""
+    most = len("0.") + decimals
     if lengths.min() < len("0.0") or lengths.max() > most:
         return None
     if not ((signs[begins] == _ZERO) & (signs[begins + 1] == _POINT)).all():
         return None
-    number = np.zeros(len(texts), np.int64)
+    number = np.zeros(len(begins), np.int64)
     for place in range(len("0."), most):
         digit = signs[begins + place] - np.uint8(_ZERO)
         digit[lengths <= place] = 0  # what comes after a shorter text

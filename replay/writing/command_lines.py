@@ -23,6 +23,7 @@ from forecast_ledger.ledger.model.input_locations import InputLocation, ReadComm
 from forecast_ledger.replay.engines.pool import Pool, check_guard, processors, start
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.batching.plain_lines import PlainLines
     from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts
 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
@@ -88,7 +89,7 @@ class LineBlocks:
         self._unread = BytesIO()  # what was read of the file and is not taken yet
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)  # read1: does not wait for more
         self.number = 0
-        self.reader: Callable[[bytes], ForecastColumns | None] = read_sent_lines
+        self.reader: Reader = read_sent_lines
 
     def take(self, count: int) -> Lines:
         """Return up to this many lines; of a line that is longer than a block, its beginning."""
@@ -170,9 +171,11 @@ def _end_of_line(data: bytes, number: int) -> int:
     return end
 
 
-def read_sent_lines(sent: bytes) -> ForecastColumns | None:
+def read_sent_lines(sent: bytes) -> "ForecastColumns | PlainLines | None":
     """Return the forecasts on lines that were sent; None if one of them is not a forecast, or has a fault."""
-    return None if _has_too_long(sent) else read_forecast_lines(sent)
+    from forecast_ledger.ledger.batching.plain_lines import read_alike  # noqa: PLC0415 - late: it imports NumPy
+
+    return None if _has_too_long(sent) else read_alike(sent) or read_forecast_lines(sent)
 
 
 def _has_too_long(data: bytes) -> bool:
@@ -247,14 +250,16 @@ def _parse_received(location: InputLocation, line: bytes, field: str) -> ReadCom
 # other file after so many commands.
 LONG, WORTH = 8 * 2**20, 40_000
 AHEAD = 2  # blocks that are sent before they are needed: one that is read, and one that waits for it
-Reader = Callable[[bytes], ForecastColumns | None]
+Reader = Callable[[bytes], "ForecastColumns | PlainLines | None"]
 _logger = logging.getLogger(__name__)
 
 
 class SentBlocks(CommandBlocks[Block], Protocol[Block]):
-    """Blocks that can be sent to another process. reader: reads a block that was sent; it can be pickled."""
+    """Blocks that can be sent to another process."""
 
-    reader: Reader
+    @property
+    def reader(self) -> Reader:
+        """Reads a block that was sent; it can be pickled."""
 
     def send(self, block: Block, /) -> bytes:
         """Return a block as bytes."""
