@@ -133,6 +133,10 @@ def understand(table: Table, options: Options, *, alone: bool, known: str = "") 
     Refuses: ambiguous, bad_instant, bad_number.
     """
     roles = roles_of(table, [role for role in USUAL if role != "kind" and (alone or role != "outcome")], options)
+    if options.forecaster and "forecaster" in roles:
+        detail = f"{table.name}: the column {roles['forecaster'].columns[0]!r} may say who made each forecast"
+        remedy = "leave --forecaster out, or say that no column says it: --column forecaster="
+        raise Refused("ambiguous", "forecaster", options.forecaster, detail, remedy=remedy)
     needed = ["question", *["outcome"] * alone]
     shape = shape_of(table, roles, options, needed)
     if "question" not in roles and shape.wide != "questions":

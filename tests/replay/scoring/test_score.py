@@ -408,6 +408,12 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["--column", "question=state", "--column", "outcome=winner"],
         {"m1": "0.085"},  # (0.1² + 0.4²) / 2
     ),
+    "a forecaster who is named twice": (
+        {"f.csv": "question,user_id,p,outcome\nrain,u7,0.9,1\n"},
+        ["f.csv: the column 'user_id' may say who made each forecast", "--column forecaster="],
+        ["--column", "forecaster="],
+        {"market": "0.01"},
+    ),
     "a kind, and no known probability": (
         {"f.csv": "qid,type,model,parsed,ok,outcome\nrain,binary,m1,0.9,1,yes\ncpi,numeric,m1,0.5,1,\n"},
         ["the columns parsed, ok may be their options", "name it, --column probability=NAME, or say"],
@@ -449,6 +455,7 @@ def test_what_is_ambiguous_is_refused_until_an_option_settles_it(name: str, tmp_
     """The refusal says what may be meant, and names the option; with it, the scores are those worked out above."""
     tables, said, options, expected = AMBIGUOUS[name]
     rules = ["--rules", "brier-daily"] if "rules" in name else []
+    rules += ["--forecaster", "market"] if "named twice" in name else []
     told = refused(tmp_path, tables, *rules)
     assert [part for part in said if part not in told] == [], told
     assert scored(tmp_path, tables, *rules, *options) == expected
