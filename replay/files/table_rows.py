@@ -17,6 +17,7 @@ _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"  # the first file
 _HEADER = 4_096  # bytes at the beginning of a file in which its header ends
 _NAME = re.compile(rb"[^{}\[\]\x00-\x1f]+")  # of a column
 _ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
+_SPREAD = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t\r]*\n\s*[\"}]")
 _LOOKED_AT = 100  # bytes at the beginning of a file
 _REMEDY = "write one JSON object per line"
 
@@ -25,7 +26,7 @@ def form_of(file: IO[bytes], *, tables: bool) -> str:
     """Return what a file is, if it is a table of another form than CSV; "" if it cannot be looked into.
 
     tables: JSON lines are rows of a table, too, and not commands.
-    Refuses: bad_csv (a spreadsheet of another kind, or a JSON array that should be a table).
+    Refuses: bad_csv (a spreadsheet of another kind, or JSON that is not in lines and should be a table).
     """
     look = getattr(file, "peek", None)
     first = b"" if look is None else look(_LOOKED_AT)
@@ -45,6 +46,10 @@ def form_of(file: IO[bytes], *, tables: bool) -> str:
     if tables and _ARRAY.match(first):
         remedy = "write each object of it on a line of its own, as jq -c '.[]' FILE does"
         raise Refused("bad_csv", "", None, "FILE is one JSON array", remedy=remedy)
+    if tables and _SPREAD.match(first):
+        remedy = "write each row on a line of its own, as jq -c . FILE does of objects that are rows, "
+        remedy += "and jq -c '.forecasts[]' FILE of a list in one object"
+        raise Refused("bad_csv", "", None, "FILE has a JSON object that takes several lines", remedy=remedy)
     return JSON_LINES if tables and has_json_lines(first) else ""
 
 

@@ -669,6 +669,10 @@ def test_a_json_array_is_refused_with_how_to_make_lines_of_it(tmp_path: Path) ->
     assert "FILE is one JSON array; write each object" in refused(
         tmp_path, {"f.json": '[\n {"question": "rain", "p": 1}]'}
     )
+    spread = '{\n  "forecasts": [\n    {"question": "rain", "p": 1}\n  ]\n}\n'
+    assert "several lines; write each row on a line of its own, as jq -c . FILE" in refused(
+        tmp_path, {"f.json": spread}
+    )
     own = '{"organization": "o", "forecasts": [{"id": "q", "forecast": 0.2}]}\n'
     assert "forecast-ledger import-from forecastbench LOG FOLDER" in refused(tmp_path, {"f.json": own, "a.csv": HOME})
 
