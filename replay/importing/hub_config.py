@@ -98,10 +98,12 @@ class Task(Struct, dict=True):
         return all(row.get(name, MISSING) in values or not values for name, values in self.values.items())
 
     def target_of(self, row: Mapping[str, str]) -> Target:
-        """Return the target that a row is about."""
+        """Return the target that a row is about; of several without keys, the one whose id the row has."""
+        is_only = sum(not target.target_keys for target in self.target_metadata) == 1
         for target in self.target_metadata:
             keys = target.target_keys or {}
-            if all(row.get(name) in _texts(value) for name, value in keys.items()):
+            is_told = bool(keys) or is_only or target.target_id in row.values()
+            if is_told and all(row.get(name) in _texts(value) for name, value in keys.items()):
                 return target
         return Target()
 

@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.task_ids import task_values
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing import hub_questions
 from forecast_ledger.replay.importing.follow_copy import ANSWER_UNREAD
+from forecast_ledger.replay.importing.hub_config import Target, Task
 from forecast_ledger.replay.importing.hub_questions import question_id
 from forecast_ledger.replay.importing.hub_truth import NO_ROWS
 from forecast_ledger.replay.importing.hubverse import NO_FILES
@@ -197,6 +198,14 @@ def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> Non
         part.write_text("\n".join(rows) + "\n", encoding="utf-8")
     with ticking() as ledger:
         assert import_into(ledger, "hubverse", hub).counts["accepted"] == 57
+
+
+def test_targets_without_keys_are_told_apart_by_their_ids() -> None:
+    """All questions were of the first target, so that one board had the means of several units."""
+    inflation, jobs = Target(target_id="cpi", target_name="Prices"), Target(target_id="jobs")
+    task = Task(task_ids={}, output_type={}, target_metadata=[inflation, jobs])
+    assert [task.target_of({"target": name}) for name in ("cpi", "jobs", "rent")] == [inflation, jobs, Target()]
+    assert Task(task_ids={}, output_type={}, target_metadata=[inflation]).target_of({"target": "prices"}) == inflation
 
 
 def test_a_question_that_now_asks_for_other_levels_stays_as_it_is(hub: Path) -> None:
