@@ -17,7 +17,6 @@ from msgspec import UNSET, UnsetType
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.files import open_regular
 from forecast_ledger.ledger.core.parquet_files import ParquetSizes, TooLargeError, decoded_bytes, most_decoded_bytes
-from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.systems import sync_descriptor
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.segments.arrow_arrays import (
@@ -33,7 +32,7 @@ from forecast_ledger.ledger.segments.arrow_arrays import (
 from forecast_ledger.ledger.segments.footer_check import check_footer
 from forecast_ledger.ledger.segments.forecast_counts import count_forecasts, counts_schema
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns, schemas
-from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile
+from forecast_ledger.ledger.segments.segment_manifest import RESTORE, Segment, SegmentFile, unreadable
 
 _GROUP = 1 << 14  # rows of a row group, which is the least that is read for one question
 _LEVEL = 3  # of zstd
@@ -381,12 +380,11 @@ def _for_threads(file: IO[bytes]) -> Any:
 
 @contextmanager
 def _reading(path: Path, position: int) -> Iterator[None]:
-    """Raise Corrupt at a log position for what is wrong with a file."""
+    """Raise Corrupt at a log position for what is wrong with a file, or Unavailable; see `unreadable`."""
     try:
         yield
     except _READ_ERRORS as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store") from None
+        raise unreadable(path, error, position) from None
 
 
 def _status(path: Path) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 A folder holds what its manifest lists; the rename of a new manifest is the one moment at which it changes.
 """
 
+import errno
 import re
 from collections.abc import Callable, Iterator
 from hashlib import file_digest, sha256
@@ -28,6 +29,7 @@ MOST_ROWS = 1 << 24  # rows of a segment, whose columns are read into memory tog
 MARKED = 1 << 12  # the manifest has the digest of each of so many rows of the log, so that one row is checked quickly
 RESTORE = "restore the folder from a copy, or seal the log into a new folder"
 OTHER = "name another folder"
+_LACKING = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # a system that lacks memory, or lets no more files be opened
 Pages = Callable[[int], Iterator[list[bytes]]]  # of the rows of a log after a log position
 _FILE_NAME = re.compile(r"[0-9]{12,}-[0-9]{12,}\.(forecasts|others|quotes|counts)\.parquet", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -187,15 +189,23 @@ def describe_file(path: Path, rows: int) -> SegmentFile:
 def check_file(folder: Path, entry: SegmentFile, position: int) -> None:
     """Check that a file has the bytes that the manifest states. Raises Corrupt at a log position.
 
-    Found: a file that is missing, cut or changed.
+    Found: a file that is missing, cut or changed. Raises Unavailable: see `unreadable`.
     """
     path = folder / entry.name
     try:
         actual = describe_file(path, entry.rows)
     except OSError as error:
-        raise Corrupt(position, f"{redacted(path)}: {error.strerror or error}; {RESTORE}", "store") from None
+        raise unreadable(path, error, position) from None
     if actual != entry:
         raise Corrupt(position, f"{redacted(path)}: the file was changed after it was sealed; {RESTORE}", "store")
+
+
+def unreadable(path: Path, error: Exception, position: int) -> Corrupt | Unavailable:
+    """Return what it means that a file cannot be read: it is damaged, unless the system lacks what opens it."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    if isinstance(error, OSError) and error.errno in _LACKING:
+        return Unavailable(f"{redacted(path)}: {reason}")
+    return Corrupt(position, f"{redacted(path)}: {reason}; {RESTORE}", "store")
 
 
 def check_same_log(pages: Pages, manifest: SegmentManifest, folder: Path) -> None:

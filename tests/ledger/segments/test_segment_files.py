@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core import parquet_files
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import START, Checkpoint
@@ -27,7 +27,7 @@ from forecast_ledger.ledger.segments.segment_files import (
     read_forecasts,
     write_table,
 )
-from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, describe_file
+from forecast_ledger.ledger.segments.segment_manifest import VERSION, Segment, check_file, describe_file
 from tests.support import oracle
 from tests.support.effort import times
 from tests.support.given import forecast, numeric, opened, withdrawal
@@ -229,6 +229,25 @@ def test_a_number_that_a_list_lacks_is_refused(tmp_path: Path, monkeypatch: pyte
     for read in (read_columns, lambda folder, segment: read_forecasts(folder, segment, ["depth", "rain"])):
         with pytest.raises(Corrupt, match="1 of numbers are missing"):
             read(tmp_path, segment)
+
+
+def test_files_that_the_process_may_not_open_now_are_not_damaged(tmp_path: Path) -> None:
+    """Too many are open. With one more, they are read: pyarrow needs no second one."""
+    resource = pytest.importorskip("resource")  # not on Windows
+    segment = segment_of(tmp_path, columns_of([opened(), forecast()]))
+    limits, columns = resource.getrlimit(resource.RLIMIT_NOFILE), read_columns(tmp_path, segment)
+    with (tmp_path / "next").open("w") as file:
+        lowest = file.fileno()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, limits[1]))
+        assert read_columns(tmp_path, segment) == columns
+        check_file(tmp_path, segment.forecasts, 1)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+        for read in (lambda: read_columns(tmp_path, segment), lambda: check_file(tmp_path, segment.forecasts, 1)):
+            with pytest.raises(Unavailable, match="Too many open files"):
+                read()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_rows_that_are_nearly_the_same_can_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
