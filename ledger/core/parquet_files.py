@@ -445,12 +445,18 @@ class ParquetSizes:
         return max(FREE_BYTES, MOST_RATIO * self._footer.size)
 
     def rows_together(
-        self, file: IO[bytes], columns: Collection[str] | None = None, groups: Sequence[int] | None = None
+        self,
+        file: IO[bytes],
+        columns: Collection[str] | None = None,
+        groups: Sequence[int] | None = None,
+        within: int | None = None,
     ) -> dict[str, int]:
         """Check columns of row groups; return those whose texts may be long, each with the rows to decode together.
 
-        Their texts are to be counted as they are decoded. Raises TooLargeError, for all others; ValueError (damaged).
+        Their texts are to be counted as they are decoded. within: the bytes of those decoded together; by default, a
+        part of what the file may give. Raises TooLargeError, for all others; ValueError (damaged).
         """
+        within = self._most // _BATCHES if within is None else within
         total, most, rows = 0, self._most, dict[str, int]()
         for group in self._footer.groups if groups is None else map(self._footer.groups.__getitem__, groups):
             for chunk in group:
@@ -463,7 +469,7 @@ class ParquetSizes:
                 if total > most:
                     self.check(total)
                 if longest:
-                    rows[chunk.name] = min(rows.get(chunk.name, BATCH_ROWS), max(most // _BATCHES // longest, 1))
+                    rows[chunk.name] = min(rows.get(chunk.name, BATCH_ROWS), max(within // longest, 1))
         return rows
 
     def _count(self, file: IO[bytes], chunk: Chunk) -> tuple[int, int]:
@@ -504,12 +510,13 @@ def _longest_entry(file: IO[bytes], chunk: Chunk, page: Page) -> int:
 def read_batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield the rows of a Parquet file as pyarrow.RecordBatches of these columns, or of all.
 
+    However much the file may give, long texts are a few together, because whoever reads it may keep none of them.
     Raises what pyarrow raises, TooLargeError, and ValueError (the file is damaged).
     """
     from pyarrow import parquet  # noqa: PLC0415 - late: optional
 
     sizes = ParquetSizes(file)
-    rows = min([BATCH_ROWS, *sizes.rows_together(file, columns).values()])
+    rows = min([BATCH_ROWS, *sizes.rows_together(file, columns, within=FREE_BYTES // _BATCHES).values()])
     opened = parquet.ParquetFile(file, pre_buffer=False)
     sizes.check(opened.metadata.num_rows * _ROW)
     total = 0

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from forecast_ledger.ledger.core.parquet_files import (
     MOST_RATIO,
     SHORT,
     STRUCT,
+    ParquetSizes,
     TooLargeError,
     decoded_bytes,
     footer_bytes,
@@ -121,10 +123,14 @@ def test_a_larger_file_may_have_larger_rows(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_few_long_texts_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as fit into a quarter of the bytes that the file may give."""
+    """As many as fit into a quarter of the bytes that any file may give, also if a larger one may give more."""
     monkeypatch.setattr(parquet_files, "FREE_BYTES", 40 * 2**20)
-    for file in (written(repeated(LONG_TEXT, 35)), written(pa.table({"c": pa.array([*"ab", LONG_TEXT] * 12)}))):
-        assert max(batch.num_rows for batch in read_batches(file)) == 10
+    repeats, dice = repeated(LONG_TEXT, 35), Random(1)
+    large = repeats.append_column("other", pa.array([dice.randbytes(2**15) for _ in range(35)]))
+    for table in (repeats, pa.table({"c": pa.array([*"ab", LONG_TEXT] * 12)}), large):
+        assert max(batch.num_rows for batch in read_batches(written(table), ["c"])) == 10
+    file = written(large)
+    assert ParquetSizes(file).rows_together(file, ["c"])["c"] > 35  # for who keeps all of them
 
 
 ENCODINGS: dict[str, dict[str, Any]] = {
