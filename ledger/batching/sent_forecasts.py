@@ -26,6 +26,7 @@ from forecast_ledger.ledger.model.log import ForecastFields
 
 _T = TypeVar("_T")
 
+_MOST_LATE = 2**22  # forecasts that are kept as columns, 16 bytes each
 _AT_ONCE = 128  # rows whose texts are sent as one, and taken apart while they are recorded
 
 
@@ -198,7 +199,7 @@ class ColumnsThatStand:
         """standing: what stood before, which is not changed until `stand` is called."""
         self._before, self._lasts = standing, dict[str, int]()
         self._questions, self._participants = dict[str, int](), dict[str, int]()
-        self._columns = list[tuple[Any, Any, Any]]()
+        self._columns, self.size = list[tuple[Any, Any, Any]](), 0
 
     def last(self, question: str) -> int:
         """Return the last instant at which a forecast that stands on a question was made, µs."""
@@ -220,6 +221,7 @@ class ColumnsThatStand:
             )
         )
         self._columns.append((question, participant, sent.at))
+        self.size += sent.size
 
     def stand(self, standing: dict[str, StandingOf | Unloaded]) -> None:
         """See `LateForecasts`."""
@@ -237,6 +239,7 @@ class ColumnsThatStand:
 
 def late_forecasts(state: State) -> ColumnsThatStand:
     """Return the late forecasts of a state."""
-    if not isinstance(state.late, ColumnsThatStand):
-        state.late = ColumnsThatStand(state.at_once)
-    return state.late
+    late = state.late
+    if not isinstance(late, ColumnsThatStand) or late.size > _MOST_LATE:
+        state.late = late = ColumnsThatStand(state.standing)
+    return late
