@@ -119,14 +119,14 @@ class ReadPage(Sequence[Recorded]):
 
     def on(self, question: str) -> list[Recorded]:
         """Return its events but for forecasts on other questions, in log order; "" for forecasts on none."""
-        return self.where(question.encode().__eq__) if question else [*self.others]
+        return self.where(is_id(question)) if question else [*self.others]
 
-    def where(self, question: IsWanted, participant: IsWanted | None = None) -> list[Recorded]:
+    def where(self, question: IsWanted | None, participant: IsWanted | None = None) -> list[Recorded]:
         """Return its events but for forecasts on other questions and by other participants, in log order."""
-        made = self.forecasts
-        wanted = _are(made.question, question)
-        if participant is not None:
-            wanted |= _are(made.participant, participant)
+        made, wanted = self.forecasts, np.zeros(len(self.forecasts.position), bool)
+        for ids, are_wanted in ((made.question, question), (made.participant, participant)):
+            if are_wanted is not None:
+                wanted |= _are(ids, are_wanted)
         before = self[-1].position - len(self)
         picked = decode_rows([self._rows[at - before - 1] for at in made.position[wanted].tolist()])
         return sorted([*self.others, *picked], key=attrgetter("position"))
@@ -145,6 +145,11 @@ class ReadPage(Sequence[Recorded]):
             return decode_rows(self._rows[index])
         [recorded] = decode_rows([self._rows[index]])
         return recorded
+
+
+def is_id(given: str) -> IsWanted:
+    """Return what tells whether an id is this one, which may be any text."""
+    return given.encode(errors="surrogatepass").__eq__
 
 
 def _are(texts: Sequence[bytes], wanted: IsWanted) -> NDArray[np.bool_]:

@@ -1,6 +1,7 @@
 """List the events of a log with filters, and show one row in detail."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,11 +11,13 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest, unseal_pages
 from forecast_ledger.ledger.model.mismatch import instant_text
+from forecast_ledger.ledger.model.plain_rows import ReadPage, is_id, unseal_columns
 from forecast_ledger.ledger.model.provenance import NAMES
-from forecast_ledger.ledger.storing.stored_log import StoredLog
+from forecast_ledger.ledger.storing.stored_log import StoredLog, is_folder
 from forecast_ledger.projections.core.text_table import PrintedRow, escape
+from forecast_ledger.replay.engines.row_pages import read_columns
 from forecast_ledger.replay.reading.event_text import (
     EventIds,
     OutcomeNames,
@@ -49,6 +52,21 @@ class EventFilter(NamedTuple):
     until: int | None = None
     by: str | None = None
 
+    @property
+    def forecasts_on(self) -> str | None:
+        """The only question whose forecasts of a probability can pass it; "" for none, None for any."""
+        if self.contest is not None or self.by or (self.types and events.ForecastMade not in self.types):
+            return ""
+        return self.question
+
+    def among(self, page: Sequence[Recorded]) -> Sequence[Recorded]:
+        """Return the events of a page but for forecasts that do not pass the filter, or some of them."""
+        if not isinstance(page, ReadPage):
+            return page
+        if self.forecasts_on is not None:
+            return page.on(self.forecasts_on)
+        return page if self.participant is None else page.where(None, is_id(self.participant))
+
     def includes(self, recorded: Recorded) -> bool:
         """Return whether an event passes the filter."""
         event: Any = recorded.event
@@ -80,7 +98,7 @@ class EventList:
     def events(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Recorded]:
         """Yield the events that pass the filter, up to the limit; stop reading at `until`."""
         for page in pages:
-            for recorded in page:
+            for recorded in self._selection.among(page):
                 if self._selection.until is not None and recorded.recorded_at >= self._selection.until:
                     return
                 self.last = Checkpoint(recorded.position, recorded.digest)
@@ -90,6 +108,24 @@ class EventList:
                     yield recorded
                     if self.shown == self._limit:
                         return
+            self.last = Checkpoint(page[-1].position, page[-1].digest)
+
+
+def read_pages(
+    store: StoredLog, location: str, start: Checkpoint, selection: EventFilter, limit: int | None
+) -> Iterator[Sequence[Recorded]]:
+    """Unseal the pages of a store after a checkpoint for a list: as columns, if forecasts may be left out of it.
+
+    location: of the store. Raises Unavailable, Corrupt.
+    """
+    on = selection.forecasts_on
+    if selection.until is not None or (on is None and selection.participant is None):
+        yield from unseal_pages(store.pages(start.position), start)
+    elif on is None or start.position or limit is not None or is_folder(location):
+        yield from unseal_columns(store.pages(start.position), start)
+    else:
+        with closing(read_columns(store, location, question=on)) as pages:
+            yield from pages
 
 
 def event_row(recorded: Recorded, outcomes: Outcomes = unnamed) -> PrintedRow:

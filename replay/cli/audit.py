@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.hints import in_list
 from forecast_ledger.ledger.core.redaction import redacted
 from forecast_ledger.ledger.core.values import format_count, format_instant
 from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal, unseal_pages
+from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
 from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.shell import (
     Location,
@@ -300,6 +300,7 @@ def log_(
         EventList,
         event_types,
         format_rows,
+        read_pages,
         unchecked_checkpoint,
     )
     from forecast_ledger.replay.reading.event_text import OutcomeNames, openings
@@ -317,7 +318,7 @@ def log_(
         start = unchecked_checkpoint(store, after)
         filters = EventFilter(selected, question, participant, contest, first, end, by)
         listing = EventList(filters, limit, start, OutcomeNames(openings(store, after)))
-        pages = unseal_pages(store.pages(after), start)
+        pages = read_pages(store, log, start, filters, limit)
         if whole:
             for recorded in listing.events(pages):
                 print(json.dumps(json.loads(recorded.to_json())))  # in ASCII, so that no terminal obeys it

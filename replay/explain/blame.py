@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.model.plain_rows import ReadPage
+from forecast_ledger.ledger.model.plain_rows import ReadPage, is_id
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.segments.segment_columns import SegmentColumns
 from forecast_ledger.ledger.storing.sealed_log import UNTOLD, SealedPart
@@ -269,7 +269,7 @@ class _History:
         settled = (recorded.event for recorded in page.others if isinstance(recorded.event, SETTLING))
         self._ever_answered.update(event.question.encode() for event in settled)
         if (question := self._limiting_key.get("question")) is not None:
-            return page.where(question.encode().__eq__, _may_rename)
+            return page.where(is_id(question), _may_rename)
         return page if reads_forecasts(self._table) else page.where(self._ever_answered.__contains__, _may_rename)
 
     def _collect(self, page: Sequence[Recorded]) -> None:

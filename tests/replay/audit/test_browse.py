@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import example, given
 from msgspec import structs
 
-from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model import events, plain_rows
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent
 from forecast_ledger.ledger.model.log import Recorded, seal
+from forecast_ledger.ledger.model.plain_rows import ReadPage
 from forecast_ledger.replay.audit.browse import (
     EVENT_LIST_COLUMNS,
     SENTENCE_COLUMNS,
@@ -84,6 +86,42 @@ def test_every_event_is_listed_in_the_order_of_the_log(log: str) -> None:
     told = run("log", log).stderr.splitlines()
     assert told[0] == "8 events"
     assert told[1] == run("verify", log).stderr.splitlines()[0]
+
+
+FILTERS: dict[tuple[str, ...], Callable[[dict[str, Any]], bool]] = {
+    ("--question", "rain"): lambda row: row["question"] == "rain",
+    ("--participant", "bob"): lambda row: row["participant"] == "bob",
+    ("--participant", "bob", "--question", "rain"): lambda row: (
+        row["participant"] == "bob" and row["question"] == "rain"
+    ),
+    ("--contest", "cup"): lambda row: row["contest"] == "cup",
+    ("--type", "forecast_made", "--question", "wind"): lambda row: row["log_position"] == 6,
+    ("--type", "question_resolved"): lambda row: row["log_position"] == 8,
+    ("--by", "ada"): lambda _: False,
+    ("--question", "rain", "--after", "5"): lambda row: row["question"] == "rain" and row["log_position"] > 5,
+}
+
+
+@pytest.mark.parametrize("options", FILTERS)
+def test_a_filter_passes_the_same_events_if_forecasts_are_read_as_columns(
+    options: tuple[str, ...], log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows as of the whole list, up to the same checkpoint."""
+    every, last = listed(log), run("log", log).stderr.splitlines()[1]
+    pages, among = list[Any](), EventFilter.among
+
+    def noted(selection: EventFilter, page: Any) -> Any:
+        pages.append(page)
+        return among(selection, page)
+
+    monkeypatch.setattr(EventFilter, "among", noted)
+    for name, value in (("_ENOUGH", 1), ("_SHARE", 1_000)):
+        monkeypatch.setattr(plain_rows, name, value)
+    assert listed(log, *options) == [row for row in every if FILTERS[options](row)]
+    assert run("log", log, *options).stderr.splitlines()[1] == last
+    short = forged(tmp_path / "short.db", SAID[:6])  # its last event is a forecast, which most filters leave out
+    assert run("log", short, *options).stderr.splitlines()[1] == run("log", short).stderr.splitlines()[1]
+    assert ReadPage in {*map(type, pages)}
 
 
 def test_the_formats_differ_in_form_alone(log: str) -> None:
