@@ -98,7 +98,7 @@ def _after(*, is_child: bool) -> None:
     finally:
         for number, handler in _now.handlers.items():
             signal.signal(number, handler)
-    for number in () if is_child else _now.held[:1]:
+    for number in () if is_child else dict.fromkeys(_now.held):
         try:
             _now.handlers[number](number, None)
         except BaseException:
