@@ -13,7 +13,7 @@ _WORD = 8  # bytes that are compared or copied at once
 _LONGEST = 64  # bytes of a value
 _MASKS = np.array([2 ** (8 * count) - 1 for count in range(_WORD + 1)], np.uint64)  # of the first bytes of a word
 _FIELDS = ("id", "at", "question", "participant", "probability")
-_NUMBER = re.compile(rb"(\s*:\s*)[0-9.]+(.*)", re.DOTALL).fullmatch
+_NUMBER = re.compile(rb"(\s*:\s*)[0-9.]+([\s,}].*)", re.DOTALL).fullmatch  # without an exponent
 _DECIMALS = 9  # of a probability in the log
 
 

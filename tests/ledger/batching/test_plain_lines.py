@@ -109,6 +109,18 @@ def test_a_line_that_is_changed_is_read_as_before_or_not_at_all(seed: int) -> No
     assert read
 
 
+@pytest.mark.parametrize("exponent", ["e-1", "E-1", "e0", "e+00"])
+def test_lines_whose_numbers_have_the_same_exponent_are_left_to_the_other_way(exponent: str) -> None:
+    """What follows the digits is no part of what is between two values."""
+    fields = {"type": "submit_forecast", "id": "f", "at": "2026-03-02T00:00:00Z", "question": "q", "participant": "ada"}
+    start = json.dumps(fields)[:-1]
+    assert read_alike(f'{start}, "probability": 0.5}}\n{start}, "probability": 0.25}}\n'.encode()) is not None
+    assert (
+        read_alike(f'{start}, "probability": 0.5{exponent}}}\n{start}, "probability": 0.25{exponent}}}\n'.encode())
+        is None
+    )
+
+
 @pytest.mark.parametrize(
     "value",
     ["f\0", "é", "x" * 65, "x" * 200],
