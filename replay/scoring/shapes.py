@@ -18,8 +18,9 @@ USUAL: dict[str, tuple[str, ...]] = {
         "question_id qid ifp_id market_id contract_id problem_id event_id item_id task_id",
         "question ifp market problem event item task statement claim",
         "question_title question_text q_text title",
-        "match_id game_id fixture_id condition_id market_ticker ticker slug",
+        "match_id game_id fixture_id condition_id market_ticker",
         "id",
+        "ticker slug",
     ),
     "forecaster": (
         "forecaster forecaster_id forecaster_name forecaster_username",
@@ -39,9 +40,9 @@ USUAL: dict[str, tuple[str, ...]] = {
     "quantile": ("quantile quantile_level tau",),
     "option": ("option option_name answer_option choice alternative candidate",),
     "probability": (
-        """probability prob p probability_yes prob_yes p_yes forecast_probability predicted_probability forecast_prob
+        "probability prob p probability_yes prob_yes p_yes forecast_probability predicted_probability forecast_prob",
+        """forecast prediction predicted pred estimate credence confidence yes guess
         predicted_prob prediction_probability binary_prob binary_probability win_prob win_probability""",
-        "forecast prediction predicted pred estimate credence confidence yes guess",
         "value",
     ),
     "value": ("value quantile_value forecast_value", "prediction forecast predicted estimate"),

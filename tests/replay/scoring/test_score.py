@@ -66,6 +66,11 @@ SHAPES: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [],
         {"elo": "0.025"},
     ),
+    "a name of another thing beside the usual one": (
+        {"f.csv": "id,ticker,bot,p,win_prob,outcome\n1,AAA,m,0.9,0.5,1\n2,AAA,m,0.8,0.5,1\n3,B,m,0.5,0.9,0\n"},
+        [],
+        {"m": "0.1"},  # (0.1² + 0.2² + 0.5²) / 3
+    ),
     "times of which the last counts": (
         {
             "f.csv": "question,model,timestamp,forecast\n"
@@ -287,6 +292,12 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["'user', 'model'", "--column forecaster=user"],
         ["--column", "forecaster=user"],
         {"ada": "0.01", "bo": "0.04"},
+    ),
+    "two columns that may have the probability": (
+        {"f.csv": "question,user,forecast,win_prob,outcome\nrain,ada,0.9,0.5,1\n"},
+        ["'forecast', 'win_prob'", "--column probability=forecast"],
+        ["--column", "probability=forecast"],
+        {"ada": "0.01"},
     ),
     "percent or not": (
         {"f.csv": "question,user,p,outcome\nrain,ada,90,1\nrain,bo,0.8,1\n"},
