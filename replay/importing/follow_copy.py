@@ -295,14 +295,20 @@ class _Question:
             elif isinstance(item, AddQuestion) and item.contest in known.entries:
                 entry = known.entries[item.contest]
                 weight = Decimal(entry.weight).scaleb(-6)
-                yield location, structs.replace(item, at=format_instant(entry.at), weight=weight)
+                yield location, structs.replace(self._entry(item), at=format_instant(entry.at), weight=weight)
                 yield from self._weighted(location, item) if self._scope.weights(opened) else ()
             elif isinstance(item, AddQuestion) and item.contest in self._sealed:
                 yield location, NotCarried(SEALED_QUESTION)
             elif isinstance(item, AddQuestion):
-                yield location, item
+                yield location, self._entry(item)
                 if known.entries:
                     yield location, NotCarried(OTHER_CONTEST)
+
+    def _entry(self, item: AddQuestion) -> AddQuestion:
+        """Return the command that puts the question into a contest, with an id that no entry into another one has."""
+        name, ids = fitting_id(f"{item.id} to {item.contest}"), self._known.ids
+        is_taken = item.id in ids and item.contest not in self._known.entries
+        return structs.replace(item, id=name) if is_taken or name in ids else item
 
     def _described(self, location: InputLocation, item: OpenQuestion) -> Iterator[SourceItem]:
         """Return the amendment of what describes the question, if the source says something else than before."""

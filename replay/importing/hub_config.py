@@ -98,14 +98,18 @@ class Task(Struct, dict=True):
         return all(row.get(name, MISSING) in values or not values for name, values in self.values.items())
 
     def target_of(self, row: Mapping[str, str]) -> Target:
-        """Return the target that a row is about; of several without keys, the one whose id the row has."""
-        is_only = sum(not target.target_keys for target in self.target_metadata) == 1
+        """Return the target that a row is about; of several without keys, the one whose id the row has.
+
+        If it has none of their ids, it is about one without a name, which has what all of them have.
+        """
+        alike = [target for target in self.target_metadata if not target.target_keys]
         for target in self.target_metadata:
             keys = target.target_keys or {}
-            is_told = bool(keys) or is_only or target.target_id in row.values()
+            is_told = bool(keys) or len(alike) == 1 or target.target_id in row.values()
             if is_told and all(row.get(name) in _texts(value) for name, value in keys.items()):
                 return target
-        return Target()
+        forms = {(each.target_type, each.is_step_ahead, each.time_unit) for each in alike}
+        return Target("", "", None, *forms.pop()) if len(forms) == 1 else Target()
 
 
 class Due(Struct):

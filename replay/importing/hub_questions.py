@@ -152,7 +152,7 @@ def hub_question(
 def target_names(config: HubConfig) -> Iterator[str | None]:
     """Yield the category of the questions about each target of a hub."""
     for task in (task for each in config.rounds for task in each.model_tasks):
-        for target in task.target_metadata or [Target()]:
+        for target in [*task.target_metadata, Target()]:  # of no target: a row that has the id of none
             values = [target.texts(key) for key in target.target_keys or ()]
             for names in product(*values):
                 yield label_of(" ".join(names) or target.target_id or "hub")

@@ -103,9 +103,9 @@ class RecordedQuestion:
     source: the one whose copies are followed. position: of the last event about it, but for forecasts. closing: the
     command and instant of an early close that is in force. said_closing: the instant of the early close that the
     source had last. answers: all that settled it or took that back. standing: the answer that stands, and an
-    annulment of that. changes: of its outcomes. ids: of all commands of forecasts, also of those retracted, and of
-    quotes. quoted_at: the instant of the last quote, µs. entries: as it was put into each contest. weights: as the
-    source gave them last, 1e-6.
+    annulment of that. changes: of its outcomes. ids: of all commands of forecasts, also of those retracted, of quotes,
+    and of entries. quoted_at: the instant of the last quote, µs. entries: as it was put into each contest. weights: as
+    the source gave them last, 1e-6.
     """
 
     opened: QuestionOpened
@@ -226,8 +226,9 @@ class RecordedCopy:
             known = RecordedQuestion(event, recorded.command_id, source, position, event, event)
             self.questions[event.question] = known
         elif isinstance(event, QuestionAdded):
-            self.questions[event.question].entries[event.contest] = event
-            self.questions[event.question].weights[event.contest] = event.weight
+            known = self.questions[event.question]
+            known.ids.add(recorded.command_id)
+            known.entries[event.contest], known.weights[event.contest] = event, event.weight
         elif isinstance(event, ParticipantEnrolled | ContestFinalized | TradeRecorded):
             self._contest(recorded, event)
         elif isinstance(event, ForecastMade | ForecastWithdrawn | ForecastsRetracted):

@@ -1,5 +1,6 @@
 """Hubs: scores worked out by hand, versions of the truth, files that are corrected, and files that are wrong."""
 
+import json
 import re
 import shutil
 import sys
@@ -206,6 +207,35 @@ def test_targets_without_keys_are_told_apart_by_their_ids() -> None:
     task = Task(task_ids={}, output_type={}, target_metadata=[inflation, jobs])
     assert [task.target_of({"target": name}) for name in ("cpi", "jobs", "rent")] == [inflation, jobs, Target()]
     assert Task(task_ids={}, output_type={}, target_metadata=[inflation]).target_of({"target": "prices"}) == inflation
+
+
+def name_targets(hub: Path, *names: str) -> None:
+    """Give every task targets of these ids, without keys, in the place of its own."""
+    said = json.loads((hub / "hub-config/tasks.json").read_text("utf-8"))
+    for task in said["rounds"][0]["model_tasks"]:
+        [target] = {each["target_type"]: each | {"target_keys": None} for each in task["target_metadata"]}.values()
+        task["target_metadata"] = [target | {"target_id": name} for name in names]
+    (hub / "hub-config/tasks.json").write_text(json.dumps(said), "utf-8")
+
+
+def test_a_row_with_the_id_of_no_target_has_what_all_of_them_have(hub: Path) -> None:
+    """Its outcomes had no order, so that they had the Brier score in the place of the ranked probability score."""
+    name_targets(hub, "a", "b")
+    with ticking() as ledger:
+        assert import_into(ledger, "hubverse", hub).refused == []
+        assert ("hub pmf", "team2-b", "0.020000000") in table(ledger, "leaderboard", "contest", "participant", "score")
+
+
+def test_a_question_of_another_target_is_on_its_board_too(hub: Path) -> None:
+    """It stayed on the board of the first alone: the commands that put it on each have the same id."""
+    with ticking() as ledger:
+        for name, accepted in (("one", True), ("two", True), ("two", False), ("one", False)):
+            name_targets(hub, name)
+            found = import_into(ledger, "hubverse", hub)
+            assert (found.refused, found.counts["accepted"] > 0) == ([], accepted)
+        boards = table(ledger, "leaderboard", "contest", "participant", "score")
+    for name in ("one", "two"):
+        assert (f"{name} quantile", "team1-a", "2.166666665") in boards
 
 
 def test_a_question_that_now_asks_for_other_levels_stays_as_it_is(hub: Path) -> None:
