@@ -256,10 +256,10 @@ class State:
 
     @property
     def standing(self) -> dict[str, StandingOf | Unloaded]:
-        """What stands, by question; see `standing_on`."""
+        """What stands, by question; see `standing_on`. Raises Unavailable: what is not in memory cannot be read."""
         if self.late is not None:
-            late, self.late = self.late, None
-            late.stand(self.at_once)
+            self.late.stand(self.at_once)
+            self.late = None  # not before: they would be lost if that raises
         return self.at_once
 
     def question(self, name: str) -> QuestionState:

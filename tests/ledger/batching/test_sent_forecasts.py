@@ -2,8 +2,10 @@
 
 import pickle
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from msgspec import structs
@@ -13,6 +15,7 @@ from forecast_ledger.ledger.batching.batch import Receipt
 from forecast_ledger.ledger.batching.checks import Claims
 from forecast_ledger.ledger.batching.forecasts import ForecastColumns
 from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts, pack
+from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import sealing
 from forecast_ledger.ledger.storing.segment_appender import appended
@@ -24,6 +27,7 @@ from tests.support.given import (
     choices,
     closing,
     day,
+    forecast,
     numeric,
     opened,
     remembered,
@@ -140,6 +144,55 @@ def test_not_more_than_some_forecasts_are_late(monkeypatch: pytest.MonkeyPatch) 
             assert ledger.record_sent(sent)
             sizes.append(sent_forecasts.late_forecasts(ledger._known.state).size)
         assert sizes == [3, 0, 3, 0, 3]
+
+
+def test_sent_forecasts_are_kept_when_what_stood_before_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand once the temporary file, which has what stands on a question that was resolved, can be read again."""
+    names = {"question": ["rain", "snow"], "participant": ["ada", "bo"], "probability": ["0.1", "0.2"]}
+    forecasts = [
+        ForecastColumns(id=[f"{part}1", f"{part}2"], at=[time(hour)] * 2, **names) for hour, part in enumerate("ab")
+    ]
+    between: list[AnyCommand] = [resolution("snow", at=time(0), id="r1"), revocation("snow", at=time(0))]
+    last: list[AnyCommand] = [withdrawal("rain", "ada", at=time(9))]
+    between[1], last[0] = structs.replace(between[1], id="r2"), structs.replace(last[0], id="w")
+    with Ledger.open(":memory:", clock=lambda: NOW) as one, Ledger.open(":memory:", clock=lambda: NOW) as two:
+        for ledger in (one, two):
+            ledger.handle_many([structs.replace(each, id=f"o{number}") for number, each in enumerate(STORY)])
+        for part, commands in zip(forecasts, (between, last), strict=True):
+            sent = pack(part)
+            assert sent is not None
+            assert one.record_sent(sent)
+            two.handle_many(part)
+            with monkeypatch.context() as patch:
+                patch.setattr(writer_state.StandingFile, "get", Mock(side_effect=Unavailable("no disk")))
+                with suppress(Unavailable):  # there is nothing to be read yet when the first commands are decided
+                    one.handle_many(commands)
+            one.handle_many(commands)
+            two.handle_many(commands)
+        assert remembered(one) == remembered(two)
+
+
+@pytest.mark.parametrize("withdrawn", [(), ("bo",), ("ada",), ("ada", "bo")])
+def test_sent_forecasts_before_what_stands_are_not_taken(withdrawn: tuple[str, ...]) -> None:
+    """Whether it ends by itself, as what is withdrawn does, or not."""
+    hours = {"ada": 5, "bo": 3}
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "o1")
+        for who, hour in hours.items():
+            ledger.handle(forecast("rain", who, at=time(hour)), f"f-{who}")
+        for who in withdrawn:
+            ledger.handle(withdrawal("rain", who, at=time(hours[who])), f"w-{who}")
+        for hour, is_taken in ((4, False), (5, True)):
+            columns = ForecastColumns(
+                id=[f"g{hour}", f"h{hour}"],
+                at=[time(hour)] * 2,
+                question=["rain"] * 2,
+                participant=["ada", "cé"],
+                probability=["0.1", "0.2"],
+            )
+            sent = pack(columns)
+            assert sent is not None
+            assert ledger.record_sent(sent) is is_taken
 
 
 def test_limits_of_claims_are_for_sent_forecasts_too() -> None:
