@@ -88,14 +88,15 @@ class SentForecasts(NamedTuple):
         """Return whether it is certain that none is refused, if all are new."""
         if not self.spans or not state.several_ids().isdisjoint(self.participants):
             return False
-        late = late_forecasts(state)
-        for name, (first, last) in zip(self.questions, self.spans, strict=True):
+        for name, (_, last) in zip(self.questions, self.spans, strict=True):
             question = unsettled_question(name, state)
-            if (
-                question is None or question.kind != "binary" or last >= question.closed_at or first < late.last(name)
-            ):  # or is UNSTAMPED
+            if question is None or question.kind != "binary" or last >= question.closed_at:
                 return False
-        return True
+        late = late_forecasts(state)  # after the rest: it may look at all that stands on the questions
+        return all(
+            first >= late.last(name)  # so that it is not UNSTAMPED
+            for name, (first, _) in zip(self.questions, self.spans, strict=True)
+        )
 
 
 class _Read(NamedTuple):
@@ -192,6 +193,14 @@ def _spans(question: Any, at: Any) -> list[tuple[int, int]]:
     return [*zip(at[[0, *(ends + 1)]].tolist(), at[[*ends, -1]].tolist(), strict=True)]
 
 
+def _last_of(standing: StandingOf) -> int:
+    """Return the last instant at which one of some forecasts was made, µs."""
+    try:
+        return instants(max(standing.values(), default=FIRST_INSTANT))[0]
+    except TypeError:  # only some end by themselves
+        return max(each if isinstance(each, int) else each[0] for each in standing.values())
+
+
 class ColumnsThatStand:
     """Forecasts that stand, as columns. To find each among those before it would take as long as to record it."""
 
@@ -206,8 +215,7 @@ class ColumnsThatStand:
         if (last := self._lasts.get(question)) is None:
             before = self._before[question]
             standing = before if isinstance(before, dict) else before.load()
-            last = max((instants(each)[0] for each in standing.values()), default=FIRST_INSTANT)
-            self._lasts[question] = last
+            last = self._lasts[question] = _last_of(standing)
         return last
 
     def add(self, sent: SentForecasts) -> None:
