@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.hints import in_list, nearest
 from forecast_ledger.replay.mapping.csv_cells import AS_ONE
 from forecast_ledger.replay.scoring.options import Options
 from forecast_ledger.replay.scoring.recognised import Answers, Forecasts, present, without
-from forecast_ledger.replay.scoring.shapes import RoleColumns
+from forecast_ledger.replay.scoring.shapes import ANSWER_ROWS, RoleColumns
 from forecast_ledger.replay.scoring.written import (
     answers_alike,
     distinct,
@@ -165,13 +165,15 @@ def wide_columns(forecasts: Forecasts) -> Any:
     """Return how a map chooses the columns with the forecasts: all but the others, so that it reads new ones, too.
 
     Only those that there are if the caller named them, or if other kinds of questions have columns of their own. Of
-    forecasters, an empty column may have forecasts later.
+    forecasters, an empty column may have forecasts later, and one with the name of an answer has answers.
     """
     table, shape = forecasts.table, forecasts.shape
     if "probability" in forecasts.roles or forecasts.where:
         return [*shape.columns]
     is_kept = {name: shape.wide == "forecasters" and not any(cells) for name, cells in table.columns.items()}
-    return {"not": [name for name in table.columns if name not in shape.columns and not is_kept[name]]}
+    others = [name for name in table.columns if name not in shape.columns and not is_kept[name]]
+    answers = [] if shape.wide == "questions" else sorted({*ANSWER_ROWS, *map(str.title, ANSWER_ROWS)})
+    return {"not": [*others, *(name for name in answers if name not in table.columns)]}
 
 
 def option_columns(forecasts: Forecasts) -> Fields:

@@ -100,6 +100,13 @@ def test_a_column_that_a_later_copy_adds_is_read(
     assert board(tmp_path, first, later, *options)[0] == scores
 
 
+def test_a_later_column_of_answers_is_no_forecaster(tmp_path: Path) -> None:
+    """It would be the best one, without a word."""
+    first = "q,ada,bo,answer\nrain,0.8,0.3,yes\n"
+    later = "q,ada,bo,answer,Outcome\nrain,0.8,0.3,yes,1\n"
+    assert board(tmp_path, first, later) == ({"ada": "0.04", "bo": "0.49"}, "")
+
+
 def test_columns_that_the_caller_named_stay_the_only_ones(tmp_path: Path) -> None:
     """A number in another column may be no forecast."""
     named = ["--column", "probability=ada,bo"]
