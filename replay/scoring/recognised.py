@@ -139,6 +139,10 @@ def understand(table: Table, options: Options, *, alone: bool, known: str = "") 
         raise Refused("ambiguous", "forecaster", options.forecaster, detail, remedy=remedy)
     needed = ["question", *["outcome"] * alone]
     shape = shape_of(table, roles, options, needed)
+    if options.forecaster and shape.wide == "forecasters":
+        detail = f"{table.name}: the columns {in_list(shape.columns)} may be those of the forecasters"
+        remedy = "leave --forecaster out, or name the column of the probabilities: --column probability=NAME"
+        raise Refused("ambiguous", "forecaster", options.forecaster, detail, remedy=remedy)
     if "question" not in roles and shape.wide != "questions":
         raise unnamed(table, roles, needed)
     if shape.wide == "quantiles" or "quantile" in roles:

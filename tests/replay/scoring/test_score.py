@@ -425,6 +425,12 @@ AMBIGUOUS: dict[str, tuple[dict[str, str], list[str], list[str], dict[str, str]]
         ["--column", "forecaster="],
         {"market": "0.01"},
     ),
+    "forecasters who are named twice": (
+        {"f.csv": "question,fair,raw,outcome\nrain,0.9,0.8,1\n"},
+        ["the columns fair, raw may be those of the forecasters", "--column probability=NAME"],
+        ["--column", "probability=fair"],
+        {"market": "0.01"},
+    ),
     "a kind, and no known probability": (
         {"f.csv": "qid,type,model,parsed,ok,outcome\nrain,binary,m1,0.9,1,yes\ncpi,numeric,m1,0.5,1,\n"},
         ["the columns parsed, ok may be their options", "name it, --column probability=NAME, or say"],
