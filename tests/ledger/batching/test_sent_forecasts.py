@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -18,6 +19,7 @@ from forecast_ledger.ledger.batching.sent_forecasts import SentForecasts, pack
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.segments import sealing
+from forecast_ledger.ledger.storing import stored_log
 from forecast_ledger.ledger.storing.segment_appender import appended
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.effort import times
@@ -193,6 +195,32 @@ def test_sent_forecasts_before_what_stands_are_not_taken(withdrawn: tuple[str, .
             sent = pack(columns)
             assert sent is not None
             assert ledger.record_sent(sent) is is_taken
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_sent_forecasts_may_fail_to_be_recorded(is_recorded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand, and their ids are known, only if the log has them."""
+
+    def fail(turn: Any, new: Any) -> None:
+        if is_recorded:
+            append(turn, new)
+        raise Unavailable("no answer")
+
+    append, forecasts = stored_log._Turn.append, columns(Random(1), 0)
+    sent = pack(forecasts)
+    assert sent is not None
+    with Ledger.open(":memory:", clock=lambda: NOW) as one, Ledger.open(":memory:", clock=lambda: NOW) as two:
+        for ledger in (one, two):
+            ledger.handle_many([structs.replace(each, id=f"o{number}") for number, each in enumerate(STORY)])
+        with monkeypatch.context() as patch:
+            patch.setattr(stored_log._Turn, "append", fail)
+            with pytest.raises(Unavailable):
+                one.record_sent(sent)
+        if is_recorded:
+            two.handle_many(forecasts)
+        assert one.head() == two.head()
+        assert remembered(one) == remembered(two)
+        assert one.record_sent(sent) is not is_recorded
 
 
 def test_limits_of_claims_are_for_sent_forecasts_too() -> None:
