@@ -279,9 +279,9 @@ class Batch:
 
             self.commands.add(self._hashed, np.arange(self.head.position + 1, self.position + 1, dtype=np.uint64))
         if self._sent is not None:
-            from forecast_ledger.ledger.batching.sent_forecasts import late_forecasts  # noqa: PLC0415 - as above
+            from forecast_ledger.ledger.batching.sent_forecasts import pending_forecasts  # noqa: PLC0415 - as above
 
-            late_forecasts(self.state).add(self._sent)
+            pending_forecasts(self.state).add(self._sent)
         self.commands.settle()
 
     def pages(self) -> list[list[bytes]]:

@@ -99,9 +99,7 @@ def _spans(data: bytes, first: bytes, places: list[_Place]) -> tuple[Any, Any, d
     if len(quotes) != count * marks:
         return None
     head = first[: quotes[places[0].begin] + places[0].after]
-    padded = (
-        data + head + bytes(len(first) + _LONGEST + _WORD)
-    )  # after the last line comes what a next one would begin with
+    padded = data + head + bytes(len(first) + _LONGEST + _WORD)  # the last line is followed by the head of another
     signs, quotes = np.frombuffer(padded, np.uint8), np.append(quotes, len(data) + quotes[:1])
     lines = np.arange(count) * marks
     begins = [quotes[lines + each.begin] + each.after for each in places]

@@ -26,7 +26,7 @@ from forecast_ledger.ledger.model.log import ForecastFields
 
 _T = TypeVar("_T")
 
-_MOST_LATE = 2**22  # forecasts that are kept as columns, 16 bytes each
+_MOST_PENDING = 2**22  # forecasts that are kept as columns, 16 bytes each
 _AT_ONCE = 128  # rows whose texts are sent as one, and taken apart while they are recorded
 
 
@@ -92,9 +92,9 @@ class SentForecasts(NamedTuple):
             question = unsettled_question(name, state)
             if question is None or question.kind != "binary" or last >= question.closed_at:
                 return False
-        late = late_forecasts(state)  # after the rest: it may look at all that stands on the questions
+        pending = pending_forecasts(state)  # after the rest: it may look at all that stands on the questions
         return all(
-            first >= late.last(name)  # so that it is not UNSTAMPED
+            first >= pending.last(name)  # so that it is not UNSTAMPED
             for name, (first, _) in zip(self.questions, self.spans, strict=True)
         )
 
@@ -201,8 +201,8 @@ def _last_of(standing: StandingOf) -> int:
         return max(each if isinstance(each, int) else each[0] for each in standing.values())
 
 
-class ColumnsThatStand:
-    """Forecasts that stand, as columns. To find each among those before it would take as long as to record it."""
+class PendingColumns:
+    """Pending forecasts as columns: to add each to those that stand would take as long as to record it."""
 
     def __init__(self, standing: dict[str, StandingOf | Unloaded]) -> None:
         """standing: what stood before, which is not changed until `stand` is called."""
@@ -232,7 +232,7 @@ class ColumnsThatStand:
         self.size += sent.size
 
     def stand(self, standing: dict[str, StandingOf | Unloaded]) -> None:
-        """See `LateForecasts`."""
+        """See `PendingForecasts`."""
         if not self._columns:
             return
         question, participant, at = (np.concatenate(column) for column in zip(*self._columns, strict=True))
@@ -245,9 +245,9 @@ class ColumnsThatStand:
             on.update(zip(map(names.__getitem__, participant[begin:end].tolist()), at[begin:end].tolist(), strict=True))
 
 
-def late_forecasts(state: State) -> ColumnsThatStand:
-    """Return the late forecasts of a state."""
-    late = state.late
-    if not isinstance(late, ColumnsThatStand) or late.size > _MOST_LATE:
-        state.late = late = ColumnsThatStand(state.standing)
-    return late
+def pending_forecasts(state: State) -> PendingColumns:
+    """Return the pending forecasts of a state."""
+    pending = state.pending
+    if not isinstance(pending, PendingColumns) or pending.size > _MOST_PENDING:
+        state.pending = pending = PendingColumns(state.standing)
+    return pending

@@ -188,8 +188,8 @@ def instants(standing: Standing) -> tuple[int, int]:
     return (standing, NEVER) if isinstance(standing, int) else standing
 
 
-class LateForecasts(Protocol):
-    """Forecasts that stand, and are not yet in `State.standing`."""
+class PendingForecasts(Protocol):
+    """Forecasts that stand, and are not yet added to those of `State.applied`."""
 
     def stand(self, standing: "dict[str, StandingOf | Unloaded]") -> None:
         """Add them to what stands on each question."""
@@ -219,11 +219,11 @@ class State:
     as unreadable, because earlier versions did not read such replies.
     unload: moves the forecasts that stand on a resolved or annulled question out of memory; no command needs them
     before the resolution is revoked.
-    late: forecasts that stand too; they are added to `standing` when somebody reads that.
+    pending: forecasts that stand, too; they are added to `applied` when `standing` is read.
     """
 
     questions: dict[str, QuestionState]
-    at_once: dict[str, StandingOf | Unloaded]  # by question, without those that are late; see `standing`
+    applied: dict[str, StandingOf | Unloaded]  # by question, without the pending ones; see `standing`
     contests: dict[str, ContestState]
     entries: dict[tuple[str, str], EntryState]  # by contest and question
     paid: dict[tuple[str, str], int]  # prizes by contest and winner, 1e-6
@@ -252,15 +252,15 @@ class State:
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
         self.null_lists = True
         self.unload: Callable[[StandingOf], StandingOf | Unloaded] = keep_loaded
-        self.late: LateForecasts | None = None
+        self.pending: PendingForecasts | None = None
 
     @property
     def standing(self) -> dict[str, StandingOf | Unloaded]:
-        """What stands, by question; see `standing_on`. Raises Unavailable: what is not in memory cannot be read."""
-        if self.late is not None:
-            self.late.stand(self.at_once)
-            self.late = None  # not before: they would be lost if that raises
-        return self.at_once
+        """Forecasts that stand, by question; see `standing_on`. Raises Unavailable: a temporary file cannot be read."""
+        if self.pending is not None:
+            self.pending.stand(self.applied)
+            self.pending = None  # not before: they would be lost if that raises
+        return self.applied
 
     def question(self, name: str) -> QuestionState:
         """Return the question of this id. Refuses: unknown_question."""

@@ -104,7 +104,7 @@ def kept_state(data: bytes, ledger: str, version: str) -> WriterState | None:
         ]
     for name, table in tables.items():
         setattr(known.state, name, table)
-    known.state.at_once = {
+    known.state.applied = {
         question: known.standing_file.put(standing) if isinstance(standing, bytes) else standing
         for question, standing in kept.standing.items()
     }
@@ -114,7 +114,7 @@ def kept_state(data: bytes, ledger: str, version: str) -> WriterState | None:
 @cache
 def _tables() -> Mapping[str, "msgpack.Decoder[Any]"]:
     """Return the decoder of each table of the state but that of standing forecasts."""
-    return {name: msgpack.Decoder(kind) for name, kind in get_type_hints(State).items() if name != "at_once"}
+    return {name: msgpack.Decoder(kind) for name, kind in get_type_hints(State).items() if name != "applied"}
 
 
 LEAST = 10_000  # rows that are read faster than it is worth to keep a state

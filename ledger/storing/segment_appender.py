@@ -162,9 +162,8 @@ class _AppendedRows(Rows):
 
     def insert(self, rows: Sequence[NewRows]) -> None:
         """See `Transaction`. The rows are durable only once they are listed: always whole transactions."""
-        groups = [
-            (group.first, [*group.rows], group.fields and group.fields()) for group in rows
-        ]  # made before anything is written
+        # Made before anything is written.
+        groups = [(group.first, [*group.rows], group.fields and group.fields()) for group in rows]
         with self._writing():
             if self._target.add_new(groups):
                 self._target.finish(more=True)

@@ -1,13 +1,13 @@
-"""Threads that a generator works with, which may be ended anywhere."""
+"""A pool of threads for generators, which may be closed in any thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread, get_ident
 
 
 class Threads(ThreadPoolExecutor):
-    """So many threads. Whoever shuts them down waits for them, unless it is one of them, which cannot.
+    """A pool of `count` threads, which `shutdown` waits for unless one of them calls it.
 
-    The garbage collector may end a generator, and with it a `with` block, in any thread: also in one of these.
+    The garbage collector may end a generator, and with it a `with` block, in any thread, also in one of the pool.
     """
 
     def __init__(self, count: int) -> None:
@@ -15,7 +15,7 @@ class Threads(ThreadPoolExecutor):
         super().__init__(count, initializer=lambda: own.add(get_ident()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no task any more, and wait for those that have begun. cancel_futures: for the others, do not."""
+        """Take no more tasks, and wait for those submitted. cancel_futures: drop those that have not begun."""
         super().shutdown(wait and get_ident() not in self._own, cancel_futures=cancel_futures)
 
 

@@ -353,7 +353,7 @@ def remembered(ledger: Ledger) -> dict[str, Any]:
     known = ledger._known
     ids = list({recorded.command_id: None for page in ledger.read() for recorded in page})
     tables: dict[str, Any] = {name: table for name, table in vars(known.state).items() if isinstance(table, dict)}
-    tables["at_once"] = {question: known.state.peek_standing(question) for question in known.state.standing}
+    tables["applied"] = {question: known.state.peek_standing(question) for question in known.state.standing}
     tables["commands"] = known.commands.recent | known.commands.older(ids, ledger._store.read)
     return deepcopy(tables | {"recorded attempts": known.attempts, "head": known.head})
 

@@ -35,7 +35,7 @@ from tests.support.logs import VARIED, rows, written
 from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import recorded
 
-NOT_STATE = {"unload", "prizes", "late", "at_once"}
+NOT_STATE = {"unload", "prizes", "pending", "applied"}
 
 
 def held(known: WriterState, records: Sequence[Recorded]) -> dict[str, Any]:

@@ -133,9 +133,9 @@ def test_sent_forecasts_go_into_segments_too(tmp_path: Path, monkeypatch: pytest
     assert rows(str(tmp_path / "s")) == expected
 
 
-def test_not_more_than_some_forecasts_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_more_than_some_forecasts_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory would grow with the log, and not with what stands."""
-    monkeypatch.setattr(sent_forecasts, "_MOST_LATE", 5)
+    monkeypatch.setattr(sent_forecasts, "_MOST_PENDING", 5)
     with Ledger.open(":memory:", clock=lambda: NOW + 99 * DAY) as ledger:
         ledger.handle_many([structs.replace(each, id=f"o{number}") for number, each in enumerate(STORY)])
         sizes = list[int]()
@@ -144,7 +144,7 @@ def test_not_more_than_some_forecasts_are_late(monkeypatch: pytest.MonkeyPatch) 
             sent = pack(ForecastColumns(id=[f"f{hour}{n}" for n in range(3)], **columns, probability=["0.5"] * 3))
             assert sent is not None
             assert ledger.record_sent(sent)
-            sizes.append(sent_forecasts.late_forecasts(ledger._known.state).size)
+            sizes.append(sent_forecasts.pending_forecasts(ledger._known.state).size)
         assert sizes == [3, 0, 3, 0, 3]
 
 

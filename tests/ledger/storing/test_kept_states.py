@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def whole(known: WriterState) -> dict[str, Any]:
     """All of a state, with the order of every table, which decides the order of events."""
     tables = {name: [*table.items()] for name, table in vars(known.state).items() if isinstance(table, dict)}
-    tables["at_once"] = [(name, [*known.state.peek_standing(name).items()]) for name in known.state.standing]
+    tables["applied"] = [(name, [*known.state.peek_standing(name).items()]) for name in known.state.standing]
     unloaded = [name for name, stands in known.state.standing.items() if isinstance(stands, StandingInFile)]
     index = [*known.commands.recent.items()], [[*map(list, run)] for run in known.commands.runs], known.commands.seed
     rest = known.head, known.recorded_at, known.is_imported, [*known.attempts.items()]
